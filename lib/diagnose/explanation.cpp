@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/cancel.hpp"
+#include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/subject.hpp"
@@ -22,16 +24,80 @@ double spread_of(const verdict::OutputResult& output) {
   return gate == output.criteria.end() ? std::numeric_limits<double>::infinity() : gate->measured;
 }
 
-/// Whether so many more elements have their bits that it is not by chance: half of those that lacked them, or five standard
-/// deviations of such a count.
-bool gains_bits(const Explanation& result, const Declared& declared) {
-  constexpr double kFewest = 4, kDeviations = 5;
-  const auto missed = static_cast<double>(result.of - std::min(result.of, declared.equal_bits));
-  const double gained = static_cast<double>(result.equal_bits) - static_cast<double>(declared.equal_bits);
-  return gained >= std::max(kFewest, std::min(missed / 2, kDeviations * std::sqrt(missed)));
+/// Whether fewer elements than count as a sample say as much as one: their bits were predicted before anybody saw them.
+bool are_telling(const Subject& subject, const Hypothesis& hypothesis, const Explanation& result,
+                 std::string_view port) {
+  constexpr std::uint64_t kFewestBits = 20;  // by chance one in a million
+  const op::Port given = op::port_named(subject.c.op->ports(subject.c.params, *subject.c.mode), port);
+  const auto bits = result.of * static_cast<std::uint64_t>(core::dtype_info(given.dtype).fraction_bits);
+  if (hypothesis.is_fitted || result.equal_bits != result.of || bits < kFewestBits) {
+    return false;
+  }
+  const core::Buffer<double> numbers = delivered_numbers(subject, port);  // 0 and NaN come of many things
+  return std::ranges::all_of(numbers.span(), [](double d) { return d != 0 && std::isfinite(d); });
+}
+
+/// Whether the hypothesis leaves another output wrong. Bounds are those of right results, so that of a simulated fault the
+/// error that is left decides.
+bool is_left_wrong(const verdict::OutputResult& output, const verdict::OutputResult* declared, bool is_simulated) {
+  constexpr double kAllError = 1 - 1e-8;
+  if (verdict::failure_of(output).empty()) {
+    return false;
+  }
+  const double before = declared == nullptr ? 0 : error_of(*declared).rms;
+  const bool is_explained = output.statistics.nonfinite_mismatch == 0 && before > 0 &&
+                            1 - std::pow(error_of(output).rms / before, 2) >= kAllError;
+  return !(is_simulated && (is_explained || output.statistics.exact_mismatch == 0));
+}
+
+/// What the hypothesis says of the outputs besides the one that it is to explain.
+void look_at_others(const verdict::RunResult& run, const Declared& declared, bool is_simulated, Explanation& result) {
+  for (const verdict::OutputResult& output : run.outputs) {
+    const verdict::OutputResult* before = declared.run == nullptr ? nullptr : output_named(*declared.run, output.port);
+    if (output.port == declared.port || !is_left_wrong(output, before, is_simulated)) {
+      continue;
+    }
+    ++result.others_wrong;
+    if (before != nullptr && verdict::failure_of(*before).empty() && result.contradicts.empty()) {
+      result.contradicts = verdict::failure_of(output);
+    }
+  }
+}
+
+/// Whether it says too little, or too much: that another output is wrong, too, which is right.
+bool is_weak(const Explanation& one) {
+  return one.is_consistent_only || !one.contradicts.empty();
+}
+
+/// Takes out what passes and `is_worse`, and says why.
+template <class IsWorse, class Why>
+void exclude(Diagnosis& diagnosis, const IsWorse& is_worse, const Why& why) {
+  const auto worse = std::ranges::stable_partition(diagnosis.passing, std::not_fn(is_worse));
+  for (Explanation& one : worse) {
+    one.failing = why(one);
+    diagnosis.excluded.push_back(std::move(one));
+  }
+  diagnosis.passing.erase(worse.begin(), worse.end());
 }
 
 }  // namespace
+
+bool gains_bits(std::uint64_t equal, std::uint64_t before, std::uint64_t of) {
+  constexpr double kFewest = 4, kDeviations = 5;
+  const auto missed = static_cast<double>(of - std::min(of, before));
+  const double gained = static_cast<double>(equal) - static_cast<double>(before);
+  return gained >= std::max(kFewest, std::min(missed / 2, kDeviations * std::sqrt(missed)));
+}
+
+Explanation unjudged_explanation(const Hypothesis& hypothesis) {
+  return {.name = hypothesis.name,
+          .family = family_of(hypothesis),
+          .cause = hypothesis.cause,
+          .remedy = hypothesis.remedy,
+          .failing = {},
+          .is_fitted = hypothesis.is_fitted,
+          .shared_cause = hypothesis.shared_cause};
+}
 
 const verdict::OutputResult* output_named(const verdict::RunResult& run, std::string_view port) {
   const auto found = std::ranges::find(run.outputs, port, &verdict::OutputResult::port);
@@ -52,13 +118,7 @@ const std::string& family_of(const Hypothesis& hypothesis) {
 }
 
 Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const Declared& declared, double flops) {
-  Explanation result{.name = hypothesis.name,
-                     .family = family_of(hypothesis),
-                     .cause = hypothesis.cause,
-                     .remedy = hypothesis.remedy,
-                     .failing = {},
-                     .is_fitted = hypothesis.is_fitted,
-                     .shared_cause = hypothesis.shared_cause};
+  Explanation result = unjudged_explanation(hypothesis);
   try {
     const verdict::RunResult run = judge(subject, hypothesis.trial, flops, Depth::gates);
     const verdict::OutputResult* output = output_named(run, declared.port);
@@ -68,7 +128,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.failing = verdict::failure_of(*output);
     result.of = output->statistics.elements;
     result.equal_bits = result.of - output->statistics.exact_mismatch;
-    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged) {
+    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged && result.equal_bits != result.of) {
       result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
     }
     // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.
@@ -79,7 +139,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     }
     result.rms_left = error_of(*output).rms;
     // NaN and infinities that are not there have no error, and explain nothing.
-    const bool gains = gains_bits(result, declared);
+    const bool gains = gains_bits(result.equal_bits, declared.equal_bits, result.of);
     const bool has_pattern = output->statistics.nonfinite_mismatch == 0;
     result.share = has_pattern && declared.rms_error > 0 ? 1 - std::pow(result.rms_left / declared.rms_error, 2) : 0;
     // Of a simulated fault, bounds are those of right results.
@@ -91,7 +151,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
                           (has_bits ? result.share > kSomething && gains : result.share >= kAllError);
     // One number fitted to few says nothing.
     constexpr std::uint64_t kFewestAtAll = 3;
-    if (result.failing.empty() && (result.of < kFewestAtAll || (hypothesis.is_fitted && result.of < kFewest))) {
+    const bool is_small = result.of < kFewestAtAll && !are_telling(subject, hypothesis, result, declared.port);
+    if (result.failing.empty() && (is_small || (hypothesis.is_fitted && result.of < kFewest))) {
       result.failing = fmt::format("{} elements are too few to tell", result.of);
     }
     result.all_gates = result.failing.empty();
@@ -104,6 +165,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     const bool predicts = gains || (!is_rounded && result.share >= kLittle);
     result.is_consistent_only = !are_the_bits && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
+    look_at_others(run, declared, is_simulated, result);
   } catch (const core::Cancelled&) {
     throw;
   } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis
@@ -113,24 +175,29 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
 }
 
 bool is_open(const Diagnosis& diagnosis) {
-  return std::ranges::all_of(diagnosis.passing, &Explanation::is_consistent_only);
+  return std::ranges::all_of(diagnosis.passing, is_weak);
 }
 
 void keep_best(bool is_narrow, Diagnosis& diagnosis) {
   // Where elements are wrong is no cause if there is one.
   const auto is_place = [](const Explanation& one) { return one.family == kPlaces; };
-  if (!std::ranges::all_of(diagnosis.passing, is_place)) {
+  const auto is_cause = [&](const Explanation& one) { return !is_place(one) && one.contradicts.empty(); };
+  if (std::ranges::any_of(diagnosis.passing, is_cause)) {
     std::erase_if(diagnosis.passing, is_place);
   }
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_fitted; });
-  const auto weak =
-      std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_consistent_only; });
   if (!is_open(diagnosis)) {
-    for (Explanation& one : weak) {
-      one.failing = "it allows for these errors, and the cause predicts them";
-      diagnosis.excluded.push_back(std::move(one));
-    }
-    diagnosis.passing.erase(weak.begin(), weak.end());
+    exclude(diagnosis, is_weak, [](const Explanation& one) {
+      return one.contradicts.empty() ? std::string("it allows for these errors, and the cause predicts them")
+                                     : one.contradicts + " under it, which is right as declared";
+    });
+  }
+  if (!diagnosis.passing.empty()) {
+    const std::uint64_t fewest =
+        std::ranges::min_element(diagnosis.passing, {}, &Explanation::others_wrong)->others_wrong;
+    exclude(
+        diagnosis, [fewest](const Explanation& one) { return one.others_wrong > fewest; },
+        [](const Explanation&) { return std::string("it explains fewer of the outputs that are wrong"); });
   }
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
   if (!is_narrow || diagnosis.passing.size() < 2) {
@@ -139,13 +206,11 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
   const auto missed = [](const Explanation& one) { return one.of - one.equal_bits; };
   const std::uint64_t fewest = missed(*std::ranges::min_element(diagnosis.passing, {}, missed));
   constexpr std::uint64_t kChance = 16;
-  const auto worse = std::ranges::stable_partition(
-      diagnosis.passing, [&](const Explanation& one) { return missed(one) <= 2 * fewest + kChance; });
-  for (Explanation& one : worse) {
-    one.failing = fmt::format("{} elements have other bits, and {} of the cause", missed(one), fewest);
-    diagnosis.excluded.push_back(std::move(one));
-  }
-  diagnosis.passing.erase(worse.begin(), worse.end());
+  exclude(
+      diagnosis, [&](const Explanation& one) { return missed(one) > 2 * fewest + kChance; },
+      [&](const Explanation& one) {
+        return fmt::format("{} elements have other bits, and {} of the cause", missed(one), fewest);
+      });
 }
 
 }  // namespace numcheck::diagnose

@@ -18,7 +18,15 @@ struct Declared {
   bool is_exact = false;            ///< moved, cast or drawn: bits decide
   std::uint64_t equal_bits = 0;     ///< elements that are RN of what is expected
   bool has_numbers = true;          ///< there is an error to explain, and not only NaN or infinities in wrong places
+  const verdict::RunResult* run = nullptr;  ///< all outputs, as declared
 };
+
+/// What is known of a hypothesis before anything is computed.
+[[nodiscard]] Explanation unjudged_explanation(const Hypothesis& hypothesis);
+
+/// Whether so many more elements have their bits than before that it is not by chance: half of those that lacked them, or five
+/// standard deviations of such a count.
+[[nodiscard]] bool gains_bits(std::uint64_t equal, std::uint64_t before, std::uint64_t of);
 
 /// Judges the outputs as those of the hypothesis. A trial that cannot be computed is one hypothesis less, and says why.
 [[nodiscard]] Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const Declared& declared,
@@ -27,7 +35,8 @@ struct Declared {
 /// The family, or the name of one that has none.
 [[nodiscard]] const std::string& family_of(const Hypothesis& hypothesis);
 
-/// Whether nothing explains the output yet. What only allows for its errors may be beside a cause that predicts them.
+/// Whether nothing explains the output yet. What only allows for its errors may be beside a cause that predicts them, and what
+/// contradicts another output beside one that does not.
 [[nodiscard]] bool is_open(const Diagnosis& diagnosis);
 
 /// Orders what passes, and excludes what a better explanation excludes: by predicting the errors, and of 16- and 8-bit outputs by

@@ -22,7 +22,8 @@ constexpr double kFitFlops = 2e9;  // of the references that a fit may compute
 /// Whether the case can be computed from the given inputs, and has the output as it is given.
 bool can_be(const Evidence& evidence, const op::Params& params) {
   const plan::Case& c = evidence.subject.c;
-  if (!c.op->check(params, *c.mode).empty()) {
+  const bool as_many_passes = op::passes_of(*c.op, params).size() == op::passes_of(*c.op, c.params).size();
+  if (!as_many_passes || !c.op->check(params, *c.mode).empty()) {
     return false;
   }
   const std::vector<op::Port> declared = c.op->ports(c.params, *c.mode);
@@ -180,6 +181,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
       const auto d = static_cast<double>(std::get<std::int64_t>(c.params[*channels]));
       numbers.insert(numbers.end(), {1 / std::sqrt(d), 1, 1 / d});
     }
+    const std::vector<double> usual = numbers;
     for (const double factor : {0.0, -1.0, 10.0, 0.1, 2.0, 0.5}) {
       numbers.push_back(value * factor);
     }
@@ -211,6 +213,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
         seen.push_back(number);
         all.push_back(with_value(evidence, i, number));
         all.back().is_fitted = number == raw;
+        all.back().is_usual = std::ranges::find(usual, number) != usual.end();
       }
     }
   }

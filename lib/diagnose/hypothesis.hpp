@@ -22,6 +22,9 @@ struct Hypothesis {
   Trial trial;
   double least_spread = 0;  ///< rms of errors by the predicted one, below which it is too wide to say anything
   bool is_fitted = false;   ///< to a number that nobody would have typed: causes without such a number come first
+  /// A number that people choose without looking at the tensors (1 / sqrt(d), 1e-6): of two causes it is the likelier first
+  /// one, because those that are fitted make up for the other one as well.
+  bool is_usual = false;
   std::string shared_cause =
       {};  ///< `cause` without what is of this case only, so that failures can be grouped; may be empty
 };

@@ -149,9 +149,11 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     const std::string text = core::shortest(c);
     all.push_back(with_values(
         evidence, "output_scaled=" + text, fmt::format("{} is {} times what it should be", evidence.port, text),
-        c == -1 ? "Look for a missing or repeated minus sign."
-                : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "
-                  "scale_inv, a mean for a sum).",
+        c == -1  ? "Look for a missing or repeated minus sign."
+        : c == 2 ? "Look for results that are added to those of an earlier run (a buffer that is not zeroed, gradients "
+                   "that accumulate), or for a scale that is applied twice."
+                 : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "
+                   "scale_inv, a mean for a sum).",
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
     all.back().is_fitted = near.size() > 1 && c == near.back();

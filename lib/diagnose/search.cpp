@@ -13,6 +13,8 @@
 #include "core/error.hpp"
 #include "diagnose/crop.hpp"
 #include "diagnose/explanation.hpp"
+#include "diagnose/glance.hpp"
+#include "diagnose/one_pass.hpp"
 #include "diagnose/told.hpp"
 #include "op/gemm.hpp"
 #include "verdict/evaluate.hpp"
@@ -60,6 +62,7 @@ class Search {
 
   /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
   void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all) {
+    const Glance glance(evidence);
     for (const CatalogueRow& row : catalogue()) {
       const bool is_left_out = rows != Rows::all && row.needs_all != (rows == Rows::needing_all);
       if (row.stage != stage || is_left_out) {
@@ -71,7 +74,7 @@ class Search {
           return;
         }
         if (!is_explained(hypothesis)) {
-          add(evidence.subject, std::move(hypothesis));
+          add(evidence.subject, glance, std::move(hypothesis));
         }
       }
     }
@@ -140,22 +143,22 @@ class Search {
 
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const {
     return !hypothesis.family.empty() && std::ranges::any_of(diagnosis_.passing, [&](const Explanation& one) {
-      return one.family == hypothesis.family;
+      return one.family == hypothesis.family && one.contradicts.empty();
     });
   }
 
-  void add(const Subject& subject, Hypothesis hypothesis) {
+  void add(const Subject& subject, const Glance& glance, Hypothesis hypothesis) {
     if (first_ != nullptr && family_of(hypothesis) != family_of(*first_)) {  // otherwise it takes the first one's place
       hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
       hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
       hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
     }
     constexpr std::uint64_t kMuch = 100;  // of all elements
-    Explanation explanation =
-        explain(subject, hypothesis,
-                {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged + diagnosis_.of / kMuch, is_exact_,
-                 diagnosis_.equal_bits, diagnosis_.rms_error > 0},
-                flops_);
+    const Declared declared{diagnosis_.port,     diagnosis_.rms_error,  diagnosis_.unjudged + diagnosis_.of / kMuch,
+                            is_exact_,           diagnosis_.equal_bits, diagnosis_.rms_error > 0,
+                            &diagnosis_.declared};
+    std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
+    Explanation explanation = seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
     if (first_ == nullptr && !explanation.passes) {
       remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
     }
@@ -175,7 +178,8 @@ class Search {
     return declared > 0 ? 1 - left / declared : 0;
   }
 
-  /// Keeps the few that explain most. Of a family some: the number that fits best makes up for another cause as well.
+  /// Keeps the few that explain most. Of a family some: the number that fits best makes up for another cause as well, so that
+  /// a usual one comes before it.
   void remember(Hypothesis hypothesis, double share) {
     constexpr std::size_t kMost = 16, kMostOfFamily = 6;
     constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
@@ -185,6 +189,11 @@ class Search {
     }
     const std::string& family = family_of(hypothesis);
     const auto is_same = [&](const Part& part) { return family_of(part.hypothesis) == family; };
+    const auto best = std::ranges::find_if(parts_, is_same);
+    constexpr double kAsGood = 0.5;
+    if (hypothesis.is_usual && best != parts_.end() && share > kAsGood * best->share) {
+      share = std::max(share, best->share + 2 * kAlike);
+    }
     if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_same), kMostOfFamily)) {
       const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_same);
       if (least->share >= share) {
@@ -227,7 +236,9 @@ void search(const Subject& subject, const verdict::OutputResult& failed, const E
       add_findings(failed, is_product ? kMost : kAll, is_product, diagnosis);
       search.try_rows(evidence, Stage::first, rows);
     }
-    if (is_open(diagnosis) || is_open_to_bits(diagnosis)) {
+    // What the op itself finds is not judged, and may be one of several names.
+    const bool only_found = std::ranges::all_of(diagnosis.passing, &Explanation::is_finding);
+    if (is_open(diagnosis) || is_open_to_bits(diagnosis) || only_found) {
       search.try_rows(evidence, Stage::simulated, rows);
     }
     if (is_open(diagnosis)) {
@@ -285,20 +296,21 @@ void search_large(const Subject& subject, const Subject& part, const verdict::Ou
   }
 }
 
-}  // namespace
-
-std::span<const CatalogueRow> catalogue() {
-  static const std::vector<CatalogueRow> rows = [] {
-    std::vector<CatalogueRow> all;
-    for (const std::span<const CatalogueRow> part :
-         {operand_rows(), accumulation_rows(), formula_rows(), output_rows(), changed_input_rows(), misapplied_rows(),
-          sum_rows(), norm_rows(), structure_rows(), simulated_rows()}) {
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }();
-  return rows;
+/// All of the subject, or a part of it first if it is large.
+void search_all(const Subject& subject, const verdict::OutputResult& failed, const Effort& effort,
+                Diagnosis& diagnosis) {
+  const plan::Case& c = subject.c;
+  const bool is_large = c.op->flops != nullptr && c.op->flops(c.params) > effort.trial_flops;
+  const std::optional<Subject> part =
+      is_large ? cropped(subject, diagnosis.elements[diagnosis.port].is_wrong) : std::nullopt;
+  if (part.has_value() && measure(*part, effort.declared_flops, diagnosis)) {
+    search_large(subject, *part, failed, effort, diagnosis);
+  } else if (measure(subject, effort.trial_flops, diagnosis)) {
+    search(subject, failed, {effort, effort.trial_flops, Rows::all}, diagnosis);
+  }
 }
+
+}  // namespace
 
 Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   Diagnosis diagnosis;
@@ -320,15 +332,8 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   diagnosis.port = failed->port;
   add_unwritten(subject, *failed, diagnosis);
   add_amax(subject, *failed, diagnosis);
-  const plan::Case& c = subject.c;
-  const bool is_large = c.op->flops != nullptr && c.op->flops(c.params) > effort.trial_flops;
-  const std::optional<Subject> part =
-      is_large ? cropped(subject, diagnosis.elements[diagnosis.port].is_wrong) : std::nullopt;
-  if (part.has_value() && measure(*part, effort.declared_flops, diagnosis)) {
-    search_large(subject, *part, *failed, effort, diagnosis);
-  } else if (measure(subject, effort.trial_flops, diagnosis)) {
-    search(subject, *failed, {effort, effort.trial_flops, Rows::all}, diagnosis);
-  }
+  const std::optional<Subject> pass = one_pass(subject, failed->port);
+  search_all(pass.value_or(subject), *failed, effort, diagnosis);
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);
   keep_best(diagnosis.is_narrow, diagnosis);
   if (!diagnosis.passing.empty()) {

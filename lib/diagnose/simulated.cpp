@@ -20,8 +20,8 @@
 namespace numcheck::diagnose {
 namespace {
 
-/// Of one run: what a simulated tensor core does in some tenths of a second.
-constexpr double kMostFlops = 2e8;
+/// Of one run: what a simulated tensor core does in some tenths of a second, and a chain of FP32 operations in as many.
+constexpr double kMostOfTensorCores = 2e8, kMostOfChains = 1e9;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
 
 /// The ports of a case in memory: its inputs, and outputs of their own.
@@ -136,7 +136,8 @@ bool can_simulate(const Subject& subject) {
     elements += port.elements();
   }
   return subject.simulator != nullptr && elements <= kMostElements &&
-         (c.op->flops == nullptr || c.op->flops(c.params) <= kMostFlops);
+         (c.op->flops == nullptr ||
+          c.op->flops(c.params) <= (c.op->name == "gemm" ? kMostOfTensorCores : kMostOfChains));
 }
 
 void simulate(const Subject& subject, const Trial& trial, const prepare::PreparedCase& prepared, op::Values& values,

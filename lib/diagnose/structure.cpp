@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/dtype.hpp"
 #include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "metric/wrong_elements.hpp"
@@ -27,6 +29,21 @@ struct Lines {
     return line * line_step + i * element_step;
   }
 };
+
+/// The lines that have wrong elements; all of them if no element is wrong by itself. Others may look like one another by
+/// chance, where they are small.
+std::vector<bool> suspects(const Evidence& evidence, const Lines& lines) {
+  std::vector<bool> found(lines.count);
+  for (std::size_t line = 0; line < lines.count; ++line) {
+    for (std::size_t i = 0; i < lines.length && !found[line]; ++i) {
+      found[line] = evidence.is_wrong[lines.at(line, i)] != 0;
+    }
+  }
+  if (std::ranges::find(found, true) == found.end()) {
+    found.assign(lines.count, true);
+  }
+  return found;
+}
 
 /// Which line of what is expected each line of what is delivered looks like, itself if none fits much better; nothing if all
 /// are where they belong. Candidates are those whose weighted sums are next to the line's.
@@ -61,9 +78,13 @@ std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const 
   };
   std::vector<std::size_t> from(lines.count);
   std::atomic<bool> moved = false;
+  const std::vector<bool> is_suspect = suspects(evidence, lines);
   core::parallel_for(lines.count, [&](std::size_t line) {
-    const double own = distance(line, line, std::numeric_limits<double>::infinity());
     from[line] = line;
+    if (!is_suspect[line]) {
+      return;
+    }
+    const double own = distance(line, line, std::numeric_limits<double>::infinity());
     const auto near = std::ranges::lower_bound(keys, std::pair{key(d, line), std::size_t{0}});
     double best = own;
     constexpr std::ptrdiff_t kBeside = 16;  // keys that rounding may have put in between
@@ -112,28 +133,63 @@ std::string moved_text(const std::vector<std::size_t>& from, std::string_view wh
   }
   const auto shift_of = [&from](std::size_t line) { return (from[line] + from.size() - line) % from.size(); };
   if (std::ranges::all_of(moved, [&](std::size_t line) { return shift_of(line) == shift_of(moved[0]); })) {
-    return fmt::format("{} of {} {}s hold what belongs {} {}s further on", moved.size(), from.size(), what,
-                       shift_of(moved[0]), what);
+    const std::size_t shift = shift_of(moved[0]), back = from.size() - shift;
+    return fmt::format("{} of {} {}s hold what belongs {} {}s further {}", moved.size(), from.size(), what,
+                       std::min(shift, back), what, back < shift ? "back" : "on");
   }
   return fmt::format("{} of {} {}s hold what belongs to other {}s (the first: {} holds {})", moved.size(), from.size(),
                      what, what, moved[0], from[moved[0]]);
+}
+
+/// Whether every line is somewhere.
+bool is_permutation(const std::vector<std::size_t>& from) {
+  std::vector<bool> found(from.size());
+  for (const std::size_t line : from) {
+    found[line] = true;
+  }
+  return std::ranges::find(found, false) == found.end();
+}
+
+/// What is delivered, with each line where it belongs.
+SharedBytes put_back(const Evidence& evidence, const Lines& lines, const std::vector<std::size_t>& from) {
+  const core::Buffer<std::byte>& bytes = *evidence.subject.outputs.find(evidence.port)->second;
+  const auto element = static_cast<std::size_t>(core::dtype_info(port_of(evidence).dtype).storage_bytes);
+  auto stored = std::make_shared<core::Buffer<std::byte>>(bytes.size());
+  for (std::size_t line = 0; line < lines.count; ++line) {
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      std::memcpy(stored->data() + lines.at(from[line], i) * element, bytes.data() + lines.at(line, i) * element,
+                  element);
+    }
+  }
+  return stored;
+}
+
+/// What is expected, moved likewise.
+decltype(Trial::then) moved_by(const Evidence& evidence, const Lines& lines, std::vector<std::size_t> from) {
+  return change_of(evidence,
+                   [lines, from = std::move(from)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+                     move_lines(output.value, lines, from);
+                     move_lines(output.magnitude, lines, from);
+                     move_lines(output.deviation, lines, from);
+                     move_lines(output.terms, lines, from);
+                     if (yardsticks != nullptr) {
+                       move_lines(yardsticks->magnitude, lines, from);
+                       move_lines(yardsticks->deviation, lines, from);
+                     }
+                   });
 }
 
 Hypothesis moved_lines(const Evidence& evidence, const Lines& lines, std::vector<std::size_t> from,
                        std::string_view what) {
   Trial trial = as_declared(evidence.subject);
   std::string cause = fmt::format("{}: {}", evidence.port, moved_text(from, what));
-  trial.then =
-      change_of(evidence, [lines, from = std::move(from)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
-        move_lines(output.value, lines, from);
-        move_lines(output.magnitude, lines, from);
-        move_lines(output.deviation, lines, from);
-        move_lines(output.terms, lines, from);
-        if (yardsticks != nullptr) {
-          move_lines(yardsticks->magnitude, lines, from);
-          move_lines(yardsticks->deviation, lines, from);
-        }
-      });
+  // What is put back is judged like any other result. Block scales are not moved, and of lines that nobody has, nothing is
+  // known.
+  if (is_permutation(from) && port_of(evidence).scaled_by.empty()) {
+    trial.stored.insert_or_assign(std::string(evidence.port), put_back(evidence, lines, from));
+  } else {
+    trial.then = moved_by(evidence, lines, std::move(from));
+  }
   return {fmt::format("{}s_moved", what),
           {},
           std::move(cause),
@@ -146,7 +202,7 @@ std::vector<Hypothesis> lines_elsewhere(const Evidence& evidence) {
   const auto rows = static_cast<std::size_t>(port.batch * port.rows), cols = static_cast<std::size_t>(port.cols);
   std::vector<Hypothesis> all;
   constexpr std::size_t kFewest = 4;  // elements of a line, of which fewer look alike by chance
-  if (!evidence.sample.all() || !evidence.values.row_facts.empty()) {
+  if (!evidence.sample.all()) {
     return all;
   }
   if (const Lines lines{rows, cols, cols, 1}; rows > 1 && cols >= kFewest) {
@@ -202,6 +258,7 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
                           : "Look for elements that are not written, or are masked by mistake.",
           std::move(trial),
           0,
+          false,
           false,
           content.empty() ? fmt::format("some elements of {} are wrong, and the others right", evidence.port)
                           : fmt::format("some elements of {} are all {}", evidence.port, content)};

@@ -157,6 +157,14 @@ std::string ranges_text(const std::vector<int>& coefficient, int of) {
   return text;
 }
 
+/// Whether most terms have one coefficient: then the product has another factor, and the others may be a second cause.
+bool is_factor(const std::vector<int>& coefficient) {
+  std::vector<int> sorted = coefficient;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  return *middle != 0;
+}
+
 std::vector<Hypothesis> terms_of_sums(const Evidence& evidence) {
   const Subject& subject = evidence.subject;
   if (subject.c.op->name != "gemm" || evidence.port != "d") {
@@ -168,7 +176,7 @@ std::vector<Hypothesis> terms_of_sums(const Evidence& evidence) {
     return {};
   }
   const std::vector<int> coefficient = coefficients(take_block(evidence, p));
-  if (std::ranges::all_of(coefficient, [](int c) { return c == 0; })) {
+  if (std::ranges::all_of(coefficient, [](int c) { return c == 0; }) || is_factor(coefficient)) {
     return {};
   }
   // A term that is missing is one whose element of A is 0.

@@ -12,6 +12,8 @@ SEEDS = (7,)
 
 GEMM = {"m": 96, "n": 80, "k": 512}
 NORM = {"rows": 64, "hidden": 256}
+ATTENTION = {"batches": 2, "heads": 4, "kv_heads": 2, "sq": 32, "sk": 96, "d": 32}
+DRAWN = {"dropout": 0.2, "dropout_mask": "drawn"}
 # Of every op: what the name of the first cause must match.
 EVERYWHERE = {
     "bit_flip": "some_elements_wrong", "swapped_rows": "rows_moved", "all_nan": "elements_all_NaN", "all_seven": "elements_all_7",
@@ -44,6 +46,16 @@ TABLE = [
     ("rmsnorm_fwd", "bf16", NORM, {**EVERYWHERE, **STATISTICS, **NARROW, "gamma_order_swapped": "gamma_order=hf"}),
     ("softmax_fwd", "fp32", {"batches": 2, "heads": 2, "sq": 64, "sk": 96, "scale": 0.3},
      {**EVERYWHERE, "softmax_scale_missing": "scale=1", "softmax_scale_1_01": "scale=0.303"}),
+    ("quantize", "bf16", {"rows": 48, "cols": 64}, {"scale_inv_is_scale": "scale_unchanged|scale_inv_is_scale"}),
+    # Of the wrong log-sum-exp alone, a missing tile of keys would say as much; but then the output would be wrong as well.
+    ("attention_fwd", "bf16", ATTENTION, {"swapped_rows": "rows_moved", "stale_lse": "stale_lse"}),
+    # Too many operations for a simulated tensor core, but not for this op.
+    ("attention_fwd", "bf16", {"batches": 1, "heads": 2, "sq": 64, "sk": 6400, "d": 64}, {"acc16_values": "acc16_values"}),
+    # What is expected depends on the mask that was drawn.
+    ("attention_fwd", "bf16", {**ATTENTION, **DRAWN},
+     {"dropout_scale_missing": "dropout_scale_missing", "dropout_mask_shifted": "dropout_mask_shifted"}),
+    ("attention_bwd", "bf16", {**ATTENTION, **DRAWN, "statistics": "device"},
+     {"swapped_rows": "rows_moved", "delta_missing": "delta_missing|row_sums_missing", "stale_lse": "stale_lse"}),
     ("rope_fwd", "bf16", {"seq": 64, "heads": 4, "dim": 64},
      {**NARROW, "wrong_pairs": "interleaved=true", "bf16_angles": "freqs_in_bf16", "tf32_angles": "freqs_in_tf32"}),
 ]
@@ -56,8 +68,8 @@ class Diagnoses(PlantsFaults):
         self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", folder, *options)
         return sorted(folder.iterdir())
 
-    def diagnosis(self, file):
-        done = self.run_cli("diagnose", "--tensors", file, "--json", "-")
+    def diagnosis(self, file, *options):
+        done = self.run_cli("diagnose", "--tensors", file, *options, "--json", "-")
         self.assertIn(done.returncode, (0, 1, 4), done.stderr)
         return json.loads(done.stdout)
 
@@ -75,6 +87,27 @@ class Diagnoses(PlantsFaults):
                         missed.append(f"{op} {mode} {fault} seed {seed}: {names}, not {wanted}; closest {closest}")
                     file.unlink()
         self.assertEqual(missed, [], "\n".join(missed))
+
+    def names(self, case, fault, *options):
+        plan = self.plan(cases=[{"backend": "sim", "seed": SEEDS[0], **case}])
+        (file,) = self.kept(plan, "--inject", fault)
+        found = [cause["name"] for cause in self.diagnosis(file, *options)["causes"]]
+        file.unlink()
+        return found
+
+    def test_two_causes_are_named(self):
+        # Most terms have another factor, and some are left out: not terms that are added twice.
+        self.assertEqual(self.names({"op": "gemm", "mode": "bf16", "params": {**GEMM, "beta": 1}}, "missing_k_tail",
+                                    "--param", "alpha=0.5", "--effort", "thorough")[0], "alpha=1 + terms_left_out")
+        # The scale that fits best makes up for the wrong keys as well; the usual one does not.
+        first = self.names({"op": "attention_fwd", "mode": "fp32", "params": {**ATTENTION, "sq": 64}}, "head_map_rotated",
+                           "--param", "scale=1", "--effort", "thorough")[0]
+        self.assertRegex(first, r"scale=0\.1767.* \+ head_map_rotated")
+
+    def test_what_may_be_anything_is_explained_by_its_bits(self):
+        case = {"op": "gemm", "mode": "fp8_e4m3", "params": {"m": 96, "n": 80, "k": 16, "trans_b": False},
+                "inputs": {"distribution": "specials", "fraction": 0.003}, "tolerance": {"min_judged": 0.9}, "seed": 0}
+        self.assertIn("nan_dropped", self.names(case, "nan_dropped"))
 
     def test_right_results_are_called_correct(self):
         files = self.kept(SOURCE / "configs" / "plans" / "quick.json", "--jobs", "2")
