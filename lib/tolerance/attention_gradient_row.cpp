@@ -8,6 +8,8 @@
 namespace numcheck::tolerance {
 namespace {
 
+constexpr double kSmallestNormal = std::numeric_limits<float>::min();
+
 double square(double x) {
   return x * x;
 }
@@ -153,7 +155,9 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
                                           const GradientElement& element) const {
   constexpr double u = kUnit32;
   const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
-  const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
+  const double weight = fact(GradientFact::weight);
+  // At least the sum of magnitudes. Where FP32 does not hold R, which may be multiplied by inputs of 1e30, all terms count.
+  const double all = weight >= kSmallestNormal ? rho * weight : std::sqrt(terms_ * squares);
   const double relative = common_.unit + sum.bound + (terms_ + 16 + common_.products.scale_steps()) * u;
   // The largest partial sum, and what rounding errors of one sign add up to.
   const double size = common_.ordered ? std::max(std::fabs(y), all) : std::fabs(y);

@@ -61,6 +61,11 @@ ATTENTION = [
                    "bias": "alibi", "softmax": "off_by_one", "layout": "thd", "dropout": 0.9, "dropout_mask": "drawn",
                    "rng_seed": 639711, "statistics": "device"},
                   {"distribution": "large_mean", "mean": 16384, "sigma": 0.5}), "seed": 2888392786}, "", False),
+    # The key with all the weight is dropped. The others have weights of 1e-49, which FP32 does not hold, times keys of 1e26.
+    ({**attention("attention_bwd", "bf16",
+                  {"batches": 3, "heads": 4, "kv_heads": 2, "sq": 36, "sk": 63, "d": 64, "scale": -0.1, "window_right": 87,
+                   "bias": "alibi", "layout": "bhsd", "dropout": 0.1, "statistics": "device", "dropout_mask": "drawn",
+                   "rng_seed": 131940}, {"distribution": "rows", "low": -100, "high": 100}), "seed": 3895117239}, "", False),
 ]
 
 # Rounded slices and 3.7 C add up to numbers beside the middle between two of BF16, which FP32 rounds to the middle.
