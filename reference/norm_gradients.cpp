@@ -1,6 +1,7 @@
 #include "reference/norm_gradients.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/parallel.hpp"
 #include "reference/norm_findings.hpp"
@@ -13,11 +14,11 @@ namespace {
 
 constexpr std::size_t kColumns = 32;  ///< per task: four cache lines of a row
 
-NormGradient gradient_of(const op::ReferenceRequest& request) {
-  return {&op::operand_named(request.inputs, "dz"),
-          &op::operand_named(request.inputs, "x"),
-          op::find_operand(request.inputs, "add"),
-          {op::find_operand(request.inputs, "mu"), &op::operand_named(request.inputs, "rsigma")}};
+NormGradient gradient_of(std::span<const op::Operand> inputs) {
+  return {&op::operand_named(inputs, "dz"),
+          &op::operand_named(inputs, "x"),
+          op::find_operand(inputs, "add"),
+          {op::find_operand(inputs, "mu"), &op::operand_named(inputs, "rsigma")}};
 }
 
 template <class Scalar>
@@ -77,7 +78,7 @@ void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput
 
 template <class Scalar>
 op::Values gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
-  const NormGradient g = gradient_of(request);
+  const NormGradient g = gradient_of(request.inputs);
   const op::Operand& gamma = op::operand_named(request.inputs, "gamma");
   const auto hidden = static_cast<std::size_t>(p.hidden);
   TrackedOutput dx("dx", g.x->elements(), request.values_only);
@@ -108,7 +109,71 @@ op::Values gradients(const op::ReferenceRequest& request, const op::NormParams& 
   return result;
 }
 
+/// Whether an overflow may have made NaN of an element whose FP32 arithmetic may overflow.
+class OverflowedToNan {
+ public:
+  OverflowedToNan(const op::FindingRequest& request, const op::NormParams& p)
+      : g_(gradient_of(request.inputs)),
+        factors_(gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p)),
+        hidden_(static_cast<std::size_t>(p.hidden)),
+        rows_(static_cast<std::size_t>(p.rows)) {}
+
+  /// An element of dx. Where a sum over its row has overflowed, no element of the row is finite. Otherwise NaN takes two
+  /// infinities of its own.
+  [[nodiscard]] bool in_row(std::size_t at, std::span<const double> dx) const {
+    const std::size_t i = at / hidden_, j = at % hidden_;
+    const auto row = dx.subspan(i * hidden_, hidden_);
+    if (std::ranges::none_of(row, [](double x) { return std::isfinite(x); })) {
+      return true;
+    }
+    const double factor = std::fabs(factors_[j]), dz = std::fabs(row_of(*g_.dz, i)[j]);
+    Reach own;
+    own.pass(std::max(std::max(factor, dz), factor * dz) * g_.saved.rsigma->data[i]);
+    return own.may_overflow();
+  }
+  /// An element of dgamma, or of dbeta.
+  [[nodiscard]] bool in_column(std::size_t j, bool is_beta) const {
+    Reach positive, negative, factors;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      const double dz = row_of(*g_.dz, i)[j], x = row_of(*g_.x, i)[j];
+      const double term = is_beta ? dz : dz * normalised<double>(g_.saved, i, x);
+      Reach& sum = term > 0 ? positive : negative;
+      sum.add(std::fabs(term));
+      if (!is_beta) {
+        const double distance = largest_distance(g_.saved, i, x);
+        sum.pass(distance * std::fabs(dz));
+        factors.pass(std::max(distance, std::fabs(dz)) * (1 + g_.saved.rsigma->data[i]));
+      }
+    }
+    return factors.may_overflow() || (positive.may_overflow() && negative.may_overflow());
+  }
+
+ private:
+  NormGradient g_;
+  std::vector<double> factors_;
+  std::size_t hidden_, rows_;
+};
+
 }  // namespace
+
+std::vector<op::Settled> settle_gradients(const op::FindingRequest& request, const op::NormParams& p) {
+  std::vector<op::Settled> all = settle_overflows(request);
+  const OverflowedToNan overflowed(request, p);
+  for (op::Settled& settled : all) {
+    const op::OutputValues& expected = request.expected->outputs[settled.output];
+    const auto& delivered = *std::ranges::find(request.outputs, expected.port, &op::Delivered::port);
+    const double y = expected.value[settled.element];
+    if (!std::isnan(delivered.value[settled.element]) || !std::isfinite(y)) {
+      continue;
+    }
+    const bool explained = expected.port == "dx" ? overflowed.in_row(settled.element, delivered.value)
+                                                 : overflowed.in_column(settled.element, expected.port == "dbeta");
+    if (!explained) {
+      settled = {.output = settled.output, .element = settled.element, .asked = true, .value = y};
+    }
+  }
+  return all;
+}
 
 op::Values norm_gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
   return request.values_only ? gradients<double>(request, p) : gradients<Tracked>(request, p);

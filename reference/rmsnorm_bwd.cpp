@@ -5,7 +5,6 @@
 #include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_gradients.hpp"
-#include "reference/open_elements.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -24,6 +23,10 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
   derive_statistics(request, op::from_params<op::RmsnormBwdParams>(*request.params), kCentred, values);
 }
 
+std::vector<op::Settled> settle(const op::FindingRequest& request) {
+  return settle_gradients(request, op::from_params<op::RmsnormBwdParams>(*request.params));
+}
+
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
   explain_flushes(request, &losses, findings);
@@ -37,7 +40,7 @@ op::Reference rmsnorm_bwd_reference() {
   reference.values = &values;
   reference.derive = &derive;
   reference.diagnose = &diagnose;
-  reference.settle = &settle_overflows;
+  reference.settle = &settle;
   reference.mistakes = &rmsnorm_bwd_mistakes;
   reference.version = "rmsnorm_bwd-5";
   return reference;

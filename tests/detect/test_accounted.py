@@ -56,6 +56,7 @@ GARBAGE = [
     ("all_nan", FP32_SPECIALS),
     ("all_nan", ALPHA_ZERO),
     ("all_seven", NORM),
+    ("nan_written", NORM),
     ("all_seven", GELU),
     ("all_zero", GELU),
     ("unwritten_tile", OVERFLOWING),

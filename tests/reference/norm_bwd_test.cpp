@@ -1,4 +1,5 @@
 // The backward references of LayerNorm and RMSNorm by hand and by finite differences; the statistics that are derived.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -159,6 +160,35 @@ TEST(NormBwd, finite_results_are_judged_where_sums_may_overflow) {
     EXPECT_EQ(lost[0].element, 1U);
     EXPECT_FALSE(lost[0].asked);
   }
+}
+
+// An overflow of a row's sums leaves nothing finite in it; those of a column make NaN only if they have both signs.
+TEST(NormBwd, nan_that_no_overflow_makes_is_not_excused) {
+  const Problem problem = problem_of(rows_of<op::LayernormBwdParams>(2, 3));
+  const Inputs rows = {{"x", {1, 2, 3, 1, 2, 3}},
+                       {"mu", {2, 2}},
+                       {"rsigma", {1, 1}},
+                       {"dz", {0x1p126, 0x1p126, 1, 0x1p126, 1, -0x1p126}},
+                       {"gamma", {1, 1, 1}}};
+  const op::Values values = evaluate(problem, rows);
+  const auto asked = [&](std::string_view port, const Numbers& left, std::size_t element) {
+    std::vector<op::Delivered> delivered;
+    for (const op::OutputValues& output : values.outputs) {
+      const bool is_it = output.port == port;
+      delivered.push_back({.port = output.port, .value = is_it ? std::span<const double>(left) : output.value.span()});
+    }
+    const auto all =
+        problem.reference.settle({&problem.params, operands_of(problem, rows), &values, delivered, nullptr});
+    const auto found = std::ranges::find_if(all, [&](const op::Settled& settled) {
+      return values.outputs[settled.output].port == port && settled.element == element;
+    });
+    return found == all.end() || found->asked;
+  };
+  EXPECT_TRUE(asked("dx", {1, 2, kNan, 1, 1, 1}, 2)) << "the others are finite";
+  EXPECT_FALSE(asked("dx", {1, kNan, 3, 1, 1, 1}, 1))
+      << "dz gamma rsigma may be infinite, and so may what is subtracted";
+  EXPECT_FALSE(asked("dx", {kNan, kNan, kNan, 1, 1, 1}, 2)) << "as if a sum had overflowed";
+  EXPECT_TRUE(asked("dbeta", {kNan, 1, 1}, 0)) << "sums of one sign";
 }
 
 std::size_t open_elements(const op::Values& values, std::string_view port) {
