@@ -45,6 +45,8 @@ class AttentionBlock {
   [[nodiscard]] bool is_max_determined(std::int64_t i) const { return !rows_[static_cast<std::size_t>(i)].has_nan; }
   using MaxLogitFacts = std::array<double, static_cast<std::size_t>(tolerance::MaxLogitFact::count)>;
   [[nodiscard]] MaxLogitFacts max_facts(std::int64_t i) const;
+  /// |argument of the cap| of a key's product; 0 without a cap. Not beyond 17 caps where a bias is added first.
+  [[nodiscard]] double capped_argument(std::int64_t i, std::int64_t key, double product) const;
 
  private:
   /// Sums over keys of count x width values: sum e v, and for error models sum e v^2 and sum e^2 v^2.

@@ -208,6 +208,19 @@ void AttentionBlock::note_largest(std::int64_t i, std::span<const double> scores
   }
 }
 
+double AttentionBlock::capped_argument(std::int64_t i, std::int64_t key, double product) const {
+  if (p_.softcap == 0) {
+    return 0;
+  }
+  if (p_.bias != "pre_scale") {
+    return std::min(std::fabs(head_.problem.factor() * product), double{std::numeric_limits<float>::max()});
+  }
+  double slope = 1;
+  head_.problem.slopes(head_.index, first_ + i, {key, key + 1}, std::span(&product, 1), std::span(&slope, 1));
+  constexpr double kSaturated = 0x1p-50;  // no less is left of 1 - tanh^2
+  return p_.softcap * std::atanh(std::sqrt(1 - std::max(slope, kSaturated)));
+}
+
 AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   using tolerance::MaxLogitFact;
   const Row& row = rows_[static_cast<std::size_t>(i)];
@@ -218,16 +231,12 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
   const double* k = head_.keys.data + row.top_key * head_.keys.stride;
   const double factor = std::fabs(head_.problem.factor());
-  double sum = 0, magnitude = 0, second = 0, length = 0, slope = 1;
+  double sum = 0, magnitude = 0, second = 0, length = 0;
   for (std::int64_t c = 0; c < p_.d; ++c) {
     sum += q[c] * k[c];
     magnitude += std::fabs(q[c] * k[c]);
     second += square(q[c] * k[c]);
     length += square(q[c]);
-  }
-  if (p_.softcap != 0) {
-    head_.problem.slopes(head_.index, first_ + i, {row.top_key, row.top_key + 1}, std::span(&sum, 1),
-                         std::span(&slope, 1));
   }
   const double product = factor * std::fabs(sum);
   const auto set = [&facts](MaxLogitFact which, double x) { facts[static_cast<std::size_t>(which)] = x; };
@@ -235,9 +244,9 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   set(MaxLogitFact::largest, row.reach);
   set(MaxLogitFact::magnitude, factor * magnitude);
   set(MaxLogitFact::second, factor * std::sqrt(second));  // squares may be less than FP32 holds
-  set(MaxLogitFact::product, p_.softcap == 0 ? product : std::max(std::min(product, p_.softcap), slope * product));
+  set(MaxLogitFact::product, product);
   set(MaxLogitFact::score, std::fabs(row.top));
-  set(MaxLogitFact::slope, slope);
+  set(MaxLogitFact::capped, capped_argument(i, row.top_key, sum));
   set(MaxLogitFact::rivals, row.rivals);
   return facts;
 }

@@ -9,6 +9,7 @@
 #include "reference/attention_compared.hpp"
 #include "reference/attention_empty_sequences.hpp"
 #include "reference/attention_keys_beyond.hpp"
+#include "reference/attention_leaks.hpp"
 #include "reference/attention_lost_queries.hpp"
 #include "reference/attention_missing_sink.hpp"
 #include "reference/attention_padded_amax.hpp"
@@ -136,6 +137,7 @@ std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
     }
   }
   explain_empty_sequences(request, problem, findings);
+  explain_leaks(request, problem, findings);
   explain_missing_sink(request, findings);
   explain_padded_amax(request, problem, findings);
   return findings;

@@ -11,6 +11,7 @@ namespace numcheck::reference {
 ///   - masked scores are -infinity before they are scaled by a negative number: rows of NaN, with a log-sum-exp of infinity
 ///   - the log-sum-exp lacks slope (keys - queries), ALiBi's shift of the diagonal
 ///   - sequences with queries, but without keys, are left unwritten
+///   - NaN and infinities of values that are masked out reach the output
 ///   - the sink is left out of the denominator
 ///   - queries that are padding count in s_amax and o_amax
 ///   - scores that are stored in FP16 overflow

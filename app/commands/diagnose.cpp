@@ -18,6 +18,7 @@
 #include "diagnose/diagnosis_json.hpp"
 #include "diagnose/gather.hpp"
 #include "diagnose/search.hpp"
+#include "diagnosis_html.hpp"
 #include "diagnosis_text.hpp"
 #include "execution_options.hpp"
 #include "fault_simulator.hpp"
@@ -37,7 +38,7 @@ const CommandInfo& command_info() {
       .usage = "[OPTIONS] [OP]",
       .examples = {"diagnose gemm --tensors step.safetensors --map a=x,b=weight,d=y --param trans_b=true",
                    "diagnose layernorm_fwd --in x=x.npy --in gamma=g.npy --in beta=b.npy --out y=y.npy",
-                   "diagnose --case 3fc18a2e report.json"},
+                   "diagnose --case 3fc18a2e report.json --html why.html"},
       .exit_codes = {0, 1, 2, 3, 4},
       .words = op_names(),
       .takes_files = true,
@@ -67,6 +68,10 @@ class DiagnoseCommand : public Command {
     cli.add_option("--json", json_, "write the diagnosis to this file; - writes it, and nothing else, to stdout")
         ->type_name("PATH")
         ->group("Output");
+    cli.add_option("--html", html_,
+                   "write a page with the diagnosis and the map of the errors, before and after the cause is applied")
+        ->type_name("PATH")
+        ->group("Output");
     cli.add_option("--device", device_,
                    "what computed the outputs, as sim:sm_90 [sim:sm_90]; with --case, what runs it [as in the report]")
         ->type_name("DEVICE");
@@ -84,8 +89,9 @@ class DiagnoseCommand : public Command {
       other = data::TensorFile::open(against_);
       paths.push_back(against_);
     }
-    if (!json_.empty()) {
-      check_requested_files({{"--json", json_}}, paths);
+    check_files(paths);
+    if (!html_.empty() && other.has_value()) {
+      throw core::UsageError("--html shows one result: leave out --against, or diagnose each by itself");
     }
     const diagnose::GatherRequest request = given.request(sm);
     simulator_ = make_fault_simulator(sm);
@@ -102,6 +108,17 @@ class DiagnoseCommand : public Command {
   }
 
  private:
+  /// Refuses outputs that would overwrite what is read, or each other.
+  void check_files(const std::vector<std::string>& read) const {
+    std::vector<RequestedFile> files;
+    for (const auto& [option, path] : {std::pair{"--json", &json_}, std::pair{"--html", &html_}}) {
+      if (!path->empty()) {
+        files.push_back({option, *path});
+      }
+    }
+    check_requested_files(files, read);
+  }
+
   /// The case of a report, whose tensors nobody has kept.
   core::ExitCode run_again(Context& context) {
     if (tensors_.any() || !against_.empty()) {
@@ -111,9 +128,7 @@ class DiagnoseCommand : public Command {
     if (tensors_.op.empty()) {
       throw core::UsageError("--case needs the report that has the case: diagnose --case ID report.json");
     }
-    if (!json_.empty()) {
-      check_requested_files({{"--json", json_}}, {tensors_.op});
-    }
+    check_files({tensors_.op});
     ExecutionOptions execution;
     execution.device = device_;
     diagnose::Gathered gathered{.subject = rerun(tensors_.op, case_, execution), .notes = {}};
@@ -157,6 +172,9 @@ class DiagnoseCommand : public Command {
   core::ExitCode answer(Context& context, const Answer& answer) const {
     if (!json_.empty()) {
       write_json(context, json_of(answer));
+    }
+    if (!html_.empty()) {
+      core::write_file(html_, diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes));
     }
     if (json_ != "-") {
       context.terminal.out(text_of(context, answer));
@@ -215,7 +233,7 @@ class DiagnoseCommand : public Command {
   }
 
   TensorOptions tensors_;
-  std::string against_, device_, json_, case_, effort_;
+  std::string against_, device_, json_, html_, case_, effort_;
   std::shared_ptr<const diagnose::Simulator> simulator_;
 };
 

@@ -1,6 +1,4 @@
-#include "kernels/cuda/attention_dropout.cuh"
-#include "kernels/cuda/attention_kernel.hpp"
-#include "kernels/cuda/attention_score.cuh"
+#include "kernels/cuda/attention_pair_gradient.cuh"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -34,67 +32,6 @@ __global__ void __launch_bounds__(kWarpsOfDots* kWarp) row_dots(AttentionBackwar
   if (lane == 0) {
     op.dots[row] = sum;
   }
-}
-
-/// What is summed over pairs besides the weights: derivatives of the scores after or before their cap.
-enum class Wanted { score_gradient, product_gradient };
-
-/// Turns products of queries and keys into weights, without dropout: 0 where the query does not see the key, and of queries
-/// whose scores are all -infinity. kSlopes: multiplies `slopes` with the derivative of the cap. `head`: of the queries.
-template <Own own, class T, bool kSlopes = false>
-__device__ __forceinline__ void weigh(const AttentionBackward& op, const Sequence& sequence, const Band& band,
-                                      const TileAt& at, int batch, int head, PerPair& s, PerPair* slopes = nullptr) {
-  const TileThread thread;
-  const StatisticPlace statistic(op.rules, batch, head);
-  Scores<T>(op.rules, sequence, head).template apply<own, kSlopes>(band, at, s, slopes);
-  Scores<T>::for_each_pair([&](int r, int c) {
-    float weight = 0;
-    if (at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c)) {
-      const float lse = op.lse[statistic.of(Scores<T>::template pair_of<own>(at, r, c).query)];
-      weight = lse == -INFINITY ? 0.0f : expf(__fsub_rn(s[r][c], lse));
-    }
-    s[r][c] = weight;
-  });
-}
-
-/// Turns products of the output's gradients and values into derivatives of the weights, less what every weight of the
-/// query takes from the others. Where the query does not see the key, they mean nothing.
-template <Own own, class T>
-__device__ __forceinline__ void subtract_dots(const AttentionBackward& op, const Band& band, const TileAt& at,
-                                              int batch, int head, PerPair& dp) {
-  const TileThread thread;
-  const std::int64_t first = (std::int64_t{batch} * op.rules.heads + head) * op.rules.sq;
-  drop<own, T>(op.rules, band, at, batch, head, dp);
-  Scores<T>::for_each_pair([&](int r, int c) {
-    if (at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c)) {
-      dp[r][c] -= op.dots[first + Scores<T>::template pair_of<own>(at, r, c).query];
-    }
-  });
-}
-
-/// weights *= x where the query sees the key: elsewhere they are 0, and x may be anything.
-template <Own own, class T>
-__device__ __forceinline__ void multiply_seen(const Band& band, const TileAt& at, PerPair& weights, const PerPair& x) {
-  const TileThread thread;
-  Scores<T>::for_each_pair([&](int r, int c) {
-    if (at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c)) {
-      weights[r][c] *= x[r][c];
-    }
-  });
-}
-
-/// Turns both products into what is wanted, in s: weights times derivatives of the weights.
-template <Own own, class T>
-__device__ __forceinline__ void differentiate(const AttentionBackward& op, const Sequence& sequence, const Band& band,
-                                              const TileAt& at, int batch, int head, Wanted wanted, PerPair& s,
-                                              PerPair& dp) {
-  subtract_dots<own, T>(op, band, at, batch, head, dp);
-  if (wanted == Wanted::product_gradient) {
-    weigh<own, T, true>(op, sequence, band, at, batch, head, s, &dp);
-  } else {
-    weigh<own, T>(op, sequence, band, at, batch, head, s);
-  }
-  multiply_seen<own, T>(band, at, s, dp);
 }
 
 template <int kChannels>
@@ -134,6 +71,34 @@ __global__ void __launch_bounds__(kTileThreads, kResident)
     multiply_rows(gradients, at.own, values, first, stages, dp);
     differentiate<Own::queries, T>(op, sequence, band, at, place.batch, place.head, Wanted::product_gradient, s, dp);
     store_weights(memory.weights, s);
+    add_weighted<kChannels>(memory.weights, keys, place.channel, band, at, stages, sums);
+  }
+  scale_sums<kChannels>(rules.scale, sums);
+  store_rows<kChannels, T>(op.dq, place.batch, place.head, place.first, place.channel, band.own_length, sums);
+}
+
+/// The gradient of the queries from derivatives of the scores that differentiate_keys has kept.
+template <class T, int kChannels>
+__global__ void __launch_bounds__(kTileThreads, kResident)
+    sum_over_keys(AttentionBackward op, std::int64_t first_block) {
+  __shared__ TileMemory memory;
+  Stages stages(memory);
+  const AttentionRules& rules = op.rules;
+  const BlockPlace place(first_block + blockIdx.x, op.dq, kChannels, rules.heads);
+  const Band band = Sequence(rules, place.batch).band(rules);
+  const Span seen = band.seen_by(place.first, place.first + kTile - 1);
+  const Rows<T> keys(op.k, place.batch, place.head / (rules.heads / rules.kv_heads), seen);
+  const KeptPairs kept(op, place.batch, place.head);
+  PerChannel<kChannels> sums = {};
+  PerPair weights;
+  kept.read(band, TileAt(band, place.first, seen.begin), weights);
+  for (int first = seen.begin; first < seen.end; first += kTile) {
+    const TileAt at(band, place.first, first);
+    __syncthreads();  // everyone has read the weights of the tile before
+    store_weights(memory.weights, weights);
+    if (first + kTile < seen.end) {  // on their way while this tile is summed
+      kept.read(band, TileAt(band, place.first, first + kTile), weights);
+    }
     add_weighted<kChannels>(memory.weights, keys, place.channel, band, at, stages, sums);
   }
   scale_sums<kChannels>(rules.scale, sums);
@@ -185,6 +150,9 @@ __global__ void __launch_bounds__(kTileThreads, kResident)
       subtract_dots<Own::keys, T>(op, band, at, place.batch, head, x);
       load_weights(memory.slopes, s);
       multiply_seen<Own::keys, T>(band, at, s, x);
+      if (op.pairs != nullptr && place.channel == 0) {
+        KeptPairs(op, place.batch, head).keep(at, s);
+      }
       store_weights(weights, s);
       add_weighted<kChannels, kPositionsAtOnce>(weights, queries, place.channel, band, at, stages, of_keys);
     }
@@ -264,7 +232,11 @@ template <class T, int kChannels>
 cudaError_t run_queries(const AttentionBackward& op, cudaStream_t stream) {
   return launch_blocks(BlockPlace::count(op.dq, kChannels, op.rules.batches, op.rules.heads),
                        [&](std::int64_t first, unsigned count) {
-                         differentiate_queries<T, kChannels><<<count, kTileThreads, 0, stream>>>(op, first);
+                         if (op.pairs != nullptr) {
+                           sum_over_keys<T, kChannels><<<count, kTileThreads, 0, stream>>>(op, first);
+                         } else {
+                           differentiate_queries<T, kChannels><<<count, kTileThreads, 0, stream>>>(op, first);
+                         }
                        });
 }
 
@@ -296,10 +268,10 @@ cudaError_t run(const AttentionBackward& op, cudaStream_t stream) {
   // Heads of more than 128 channels take one block per 128, each with scores of its own.
   constexpr int kFewChannels = 64;
   const bool has_few = larger(op.dk.channels, op.dv.channels) <= kFewChannels;
+  then([&] { return has_few ? run_keys<T, 64>(op, stream) : run_keys<T, 128>(op, stream); });
   then([&] {
     return op.dq.channels <= kFewChannels ? run_queries<T, 64>(op, stream) : run_queries<T, 128>(op, stream);
   });
-  then([&] { return has_few ? run_keys<T, 64>(op, stream) : run_keys<T, 128>(op, stream); });
   if (op.dbias.data != nullptr) {
     then([&] { return run_bias<T>(op, stream); });
   }

@@ -70,6 +70,7 @@ struct AttentionBackward {
   Tensor dbias;                      ///< [heads, sq, sk]; null: not wanted
   float* dsoftmax_offset = nullptr;  ///< [heads]; null: not wanted
   float* dots = nullptr;             ///< [batches * heads, sq], workspace: the D of op::AttentionBwdParams
+  float* pairs = nullptr;            ///< [batches * heads, sk, sq], workspace; null: dq computes the scores anew
 };
 
 /// The formulas of op::AttentionParams in FP32, without tensor cores and fast math. q k^T is a chain of fused
@@ -81,10 +82,10 @@ struct AttentionBackward {
 /// formats differ. cudaErrorInvalidValue: more than 2^28 positions.
 cudaError_t launch_attention_fwd(const AttentionForward& launch, cudaStream_t stream);
 
-/// The formulas of op::AttentionBwdParams, likewise; every tile recomputes the scores. One kernel for dq, which is
-/// a sum over keys, one for dk and dv, sums over queries and the heads that share a key, and one for dbias, a sum over
-/// sequences: all in a fixed order and without atomics, so that results are deterministic. Positions beyond a sequence's length get zeros,
-/// where there are any.
+/// The formulas of op::AttentionBwdParams, likewise; every tile recomputes the scores. One kernel for dk and dv, sums over
+/// queries and the heads that share a key, one for dq, which is a sum over keys, and one for dbias, a sum over sequences:
+/// all in a fixed order and without atomics, so that results are deterministic. With `pairs`, dq takes the derivatives of
+/// the scores from dk's kernel, which are the same. Positions beyond a sequence's length get zeros, where there are any.
 cudaError_t launch_attention_bwd(const AttentionBackward& launch, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "kernels/harness/harness.hpp"
@@ -34,6 +35,9 @@ class DeviceExecutor : public worker::Executor {
 
   [[nodiscard]] worker::Support supports(const plan::Case& c, const worker::ExecuteOptions& options) override {
     Backend* backend = backend_of(c);
+    if (std::string obstacle = missing_binding(c); !obstacle.empty()) {
+      return {false, std::move(obstacle)};
+    }
     if (backend == nullptr) {
       return {false, needs_cuda(c)};
     }
@@ -50,6 +54,9 @@ class DeviceExecutor : public worker::Executor {
   [[nodiscard]] worker::Outcome execute(const plan::Case& c, std::span<const worker::HostPort> ports,
                                         const worker::ExecuteOptions& options, const worker::RunSink& sink) override {
     Backend* backend = backend_of(c);
+    if (std::string obstacle = missing_binding(c); !obstacle.empty()) {
+      return {worker::Outcome::Kind::unsupported, std::move(obstacle), 0};
+    }
     if (backend == nullptr) {
       return {worker::Outcome::Kind::unsupported, needs_cuda(c), 0};
     }
@@ -63,6 +70,21 @@ class DeviceExecutor : public worker::Executor {
  private:
   [[nodiscard]] Backend* backend_of(const plan::Case& c) {
     return find(c.backend == plan::kAutoBackend ? preferred(c.op->name) : plan::backend_of(c.backend));
+  }
+
+  /// Why no device can run the case: the backend does not have the op. Empty if it does.
+  [[nodiscard]] std::string missing_binding(const plan::Case& c) const {
+    const std::string_view backend = plan::backend_of(c.backend);
+    if (c.backend == plan::kAutoBackend || find_binding(bindings_, backend, c.op->name) != nullptr) {
+      return "";
+    }
+    std::vector<std::string_view> having;
+    for (const Binding* binding : bindings_) {
+      if (binding->op == c.op->name) {
+        having.push_back(binding->backend);
+      }
+    }
+    return fmt::format("{} has no {}; backends that have it: {}", backend, c.op->name, fmt::join(having, ", "));
   }
 
   [[nodiscard]] std::string needs_cuda(const plan::Case& c) const {

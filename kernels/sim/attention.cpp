@@ -223,7 +223,7 @@ void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> we
   HeadMatrix finite = values;
   std::vector<std::int64_t> others;
   for (std::int64_t j = 0; j < values.rows; ++j) {
-    if (!all_finite(values.row(j))) {
+    if (!all_finite(values.row(j)) && !kernel_.has("masked_values_leak")) {
       std::fill_n(finite.at.begin() + j * values.channels, values.channels, 0.0F);
       others.push_back(j);
     }

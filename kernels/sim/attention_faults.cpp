@@ -89,10 +89,17 @@ std::string needs_slopes(const Call& call) {
   return unless(p.bias == "alibi" && p.heads > 1, "heads do not have slopes of their own");
 }
 
+bool masks(const op::AttentionParams& p) {
+  return p.is_causal() || p.has_lengths() || p.window_left >= 0 || p.window_right >= 0;
+}
+
+std::string needs_mask(const Call& call) {
+  return unless(masks(params_of(call)), "every query sees every key");
+}
+
 std::string needs_negative_scale(const Call& call) {
   const op::AttentionParams p = params_of(call);
-  const bool masks = p.is_causal() || p.has_lengths() || p.window_left >= 0 || p.window_right >= 0;
-  return unless(p.factor() < 0 && masks, "no masked score is scaled by a negative number");
+  return unless(p.factor() < 0 && masks(p), "no masked score is scaled by a negative number");
 }
 
 std::string needs_shifted_slopes(const Call& call) {
@@ -192,6 +199,9 @@ constexpr std::array kForward = {
     OpFault{{"sink_missing", "the denominator has only keys"}, &needs_sink},
     OpFault{kCap, &needs_cap},
     OpFault{{"mask_before_scale", "masked scores are -infinity before they are scaled"}, &needs_negative_scale},
+    OpFault{
+        {"masked_values_leak", "weights of 0 multiply values that are masked out, of which NaN and infinities show"},
+        &needs_mask},
     OpFault{{"alibi_shift_missing", "the log-sum-exp lacks ALiBi's shift of the diagonal"}, &needs_shifted_slopes},
     OpFault{kDropoutScale, &needs_dropout},
     OpFault{kDropoutMask, &needs_dropped_columns},

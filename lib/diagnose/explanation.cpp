@@ -158,6 +158,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.all_gates = result.failing.empty();
     result.passes = result.all_gates || are_the_bits || is_fault;
     result.failing = result.passes ? std::string() : result.failing;
+    result.applied = result.passes ? std::make_shared<const Applied>(subject, hypothesis.trial) : nullptr;
     // Where hardly anything is explained, the hypothesis allows for errors of that size, whatever they are from. Of a
     // simulated device, numbers are rounded to the output's format already: then bits alone tell.
     constexpr double kLittle = 0.5;

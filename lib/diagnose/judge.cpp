@@ -220,6 +220,7 @@ verdict::RunResult judge(const Subject& subject, const Trial& trial, double flop
   context.device = &subject.device;
   context.cache = &cache;
   context.gates_only = depth == Depth::gates;
+  context.all_maps = depth == Depth::pictures;
   if (trial.conversion.has_value()) {
     verdict::take_for_converted(context, *trial.conversion, made.group->in_order.front()->values.get());
   }

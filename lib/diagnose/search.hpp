@@ -1,6 +1,7 @@
 // From tensors to an explanation: the verdict as declared, and which hypotheses turn a failure into a pass.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,12 @@
 #include "diagnose/subject.hpp"
 
 namespace numcheck::diagnose {
+
+/// A hypothesis with the tensors that it was tried on: those given, or a part of them.
+struct Applied {
+  Subject subject;
+  Trial trial;
+};
 
 /// How well a hypothesis explains the output.
 struct Explanation {
@@ -26,6 +33,7 @@ struct Explanation {
   std::uint64_t others_wrong = 0;           ///< outputs besides this one that fail under it
   std::string contradicts = {};             ///< "o: G1 bound 9 > 1" of one that is right as declared; empty: none
   std::string shared_cause = {};            ///< as in Hypothesis
+  std::shared_ptr<const Applied> applied = {};  ///< null unless it passes, and of findings
 };
 
 struct Diagnosis {

@@ -95,7 +95,11 @@ struct ElementFacts {
   std::optional<metric::PairTolerance> tolerance;  ///< that two right results keep
 };
 using FactsByPort = std::map<std::string, ElementFacts, std::less<>>;
-enum class Depth { gates, all };  ///< all: certificates, and what the op itself says of a failure
+enum class Depth {
+  gates,
+  all,       ///< certificates, and what the op itself says of a failure
+  pictures,  ///< that, and pictures of outputs that pass, too
+};
 [[nodiscard]] verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, Depth depth,
                                        FactsByPort* elements = nullptr);
 

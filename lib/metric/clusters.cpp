@@ -87,6 +87,16 @@ double PartialSums::effective_clusters() const {
   return fourths > 0 ? squares * squares / fourths : 0;
 }
 
+op::Port clustered_shape(const op::Port& port) {
+  op::Port shape = port;
+  if (port.heads > 0 && port.rows < kFewestClusters) {
+    shape.rows = port.batch * port.rows * port.heads;
+    shape.cols = port.cols / port.heads;
+    shape.batch = shape.heads = 1;
+  }
+  return shape;
+}
+
 double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope) {
   if (!(totals.b > 0)) {
     return std::numeric_limits<double>::infinity();
@@ -114,7 +124,7 @@ SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, co
 }
 
 double copies_of(const CompareInput& input) {
-  const op::Port& port = *input.port;
+  const op::Port port = clustered_shape(*input.port);
   const bool rows = input.model->rows_agree;
   const bool columns = input.model->columns_agree;
   if (input.model->one_error) {

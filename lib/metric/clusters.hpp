@@ -38,6 +38,10 @@ struct PartialSums {
 /// Fewest rows and columns for which a standard error is meaningful.
 inline constexpr std::int64_t kFewestClusters = 8;
 
+/// The output as statistics see it. If matrices have too few rows, as those of a decoder that has one query, each row of a
+/// head is one of a single matrix: their order in memory is the same.
+[[nodiscard]] op::Port clustered_shape(const op::Port& port);
+
 /// SE of the slope; infinite if sum b is 0.
 [[nodiscard]] double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope);
 

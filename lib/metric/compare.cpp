@@ -84,7 +84,8 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   out.flip_rate_predicted = total_of(sums.predicted) / static_cast<double>(out.elements);
   out.repeats = std::max(model.slope_copies, model.rounding_copies);
   out.repeats *= out.exact_mismatch == 0 ? 1 : repeats_of(input.expected);
-  const double shared = sharing_of(model, input.port->rows, input.port->cols);
+  const op::Port shape = clustered_shape(*input.port);
+  const double shared = sharing_of(model, shape.rows, shape.cols);
   static_assert(std::tuple_size_v<decltype(out.flips)> == kFlipClasses);
   for (std::size_t c = 0; c < out.flips.size(); ++c) {
     Flips& flips = out.flips[c];

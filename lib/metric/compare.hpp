@@ -100,6 +100,7 @@ struct Group {
 /// See groups.hpp.
 struct Groups {
   Group row, column, tile, matrix;
+  bool rows_of_heads = false;  ///< each row has several, see clustered_shape
 };
 
 /// Of an output of which A is known, the sum of the magnitudes of the terms of y.

@@ -89,9 +89,10 @@ std::int64_t TileSums::elements_of(std::int64_t index) const {
 
 Groups largest_groups(const CompareInput& input, const Setup& setup, const PartialSums& rows,
                       const PartialSums& columns, const TileSums& tiles, double squares) {
-  const op::Port& port = *input.port;
+  const op::Port port = clustered_shape(*input.port);
   const model::ErrorModel& model = *input.model;
   Groups out;
+  out.rows_of_heads = port.rows != input.port->rows;
   if (setup.exact || setup.format.integer || model.one_error || model.element_errors) {
     return out;
   }

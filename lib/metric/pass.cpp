@@ -96,11 +96,12 @@ struct Worker {
 /// The pass over one output, in one of three layouts.
 class Pass {
  public:
-  Pass(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup), kernels_(kernels()) {}
+  Pass(const CompareInput& input, const Setup& setup)
+      : input_(input), shape_(clustered_shape(*input.port)), setup_(setup), kernels_(kernels()) {}
 
   PassResult run() {
     const bool sampled = input_.sample != nullptr && !input_.sample->all();
-    const op::Port& port = *input_.port;
+    const op::Port& port = shape_;
     if (sampled) {
       run_sampled();
     } else if (port.rows >= kFewestClusters && port.cols >= kFewestClusters) {
@@ -176,14 +177,13 @@ class Pass {
     run_flat(count, a.data(), b.data());
     const std::vector<double> wide_a(a.begin(), a.end());
     const std::vector<double> wide_b(b.begin(), b.end());
-    const SampleClusters clusters =
-        cluster_sample(*input_.sample, *input_.port, wide_a.data(), wide_b.data(), result_.slope);
+    const SampleClusters clusters = cluster_sample(*input_.sample, shape_, wide_a.data(), wide_b.data(), result_.slope);
     finish(clusters.rows, clusters.columns, clusters.cluster);
   }
 
   /// A row of a tile of the grid.
   void run_row(Worker& worker, const Tile& tile, std::int64_t row, TileColumns& columns) {
-    const op::Port& port = *input_.port;
+    const op::Port& port = shape_;
     RowSums sums{};
     double z = 0;
     for (std::int64_t c = tile.column_begin; c < tile.column_end; c += kSegment) {
@@ -209,7 +209,7 @@ class Pass {
   }
 
   void run_tile(Worker& worker, const Tile& tile) {
-    const op::Port& port = *input_.port;
+    const op::Port& port = shape_;
     TileColumns columns;
     for (std::int64_t r = tile.row_begin; r < tile.row_end; ++r) {
       run_row(worker, tile, tile.batch * port.rows + r, columns);
@@ -229,7 +229,7 @@ class Pass {
   }
 
   void run_tiles() {
-    const op::Port& port = *input_.port;
+    const op::Port& port = shape_;
     const Grid grid(port);
     rows_.resize(static_cast<std::size_t>(grid.column_blocks()), static_cast<std::size_t>(port.batch * port.rows));
     columns_.resize(static_cast<std::size_t>(grid.row_blocks()), static_cast<std::size_t>(port.batch * port.cols));
@@ -250,6 +250,7 @@ class Pass {
   }
 
   const CompareInput& input_;
+  const op::Port shape_;
   const Setup& setup_;
   const Kernels& kernels_;
   std::vector<TaskSums> tasks_;

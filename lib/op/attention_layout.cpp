@@ -207,6 +207,7 @@ Port attention_port(std::string_view name, Role role, core::Dtype dtype, const A
     }
   }
   port.batch_stride = port.rows * port.ld;
+  port.heads = port.cols / std::max<std::int64_t>(1, channels);
   return port;
 }
 

@@ -49,6 +49,8 @@ struct Port {
   std::string_view scaled_by;
   std::int64_t block_rows = 1;
   std::int64_t block_cols = 1;
+  /// Equal parts of each row that are computed from different operands, as the heads of attention; 0 if a row is one thing.
+  std::int64_t heads = 0;
   bool passed_on = false;  ///< role output: of an earlier pass (Op::passes), and read by the last one
 
   /// Logical elements: batch * rows * cols.

@@ -47,13 +47,15 @@ class MaxLogit {
     const auto fact = [&](MaxLogitFact which) {
       return static_cast<double>(output.row_facts[static_cast<std::size_t>(which)][query]);
     };
-    const double t2 = square(fact(MaxLogitFact::product)), s2 = square(fact(MaxLogitFact::score));
+    const double t = fact(MaxLogitFact::product), s2 = square(fact(MaxLogitFact::score));
     const double magnitude = fact(MaxLogitFact::magnitude), largest = fact(MaxLogitFact::largest);
-    const double one_sign = magnitude == 0 ? 0 : std::min(1.0, t2 / square(magnitude));
-    const double slope = fact(MaxLogitFact::slope);
-    const double partial = ordered_ ? std::max(t2, square(slope * magnitude)) : t2;
-    const double of_sum = scores_.second * square(slope * fact(MaxLogitFact::second)) + scores_.value * partial +
-                          scores_.coherent * one_sign * t2 + alike_ * t2;
+    const double one_sign = magnitude == 0 ? 0 : std::min(1.0, square(t / magnitude));
+    const double partial = ordered_ ? std::max(t, magnitude) : t;
+    const double before = scores_.second * square(fact(MaxLogitFact::second)) + scores_.value * square(partial) +
+                          (scores_.coherent * one_sign + alike_) * square(t);
+    const double slope = slope_of_cap(fact(MaxLogitFact::capped) - 3 * std::sqrt(before));
+    const double of_sum = std::min(square(slope) * before, square(2 * cap_));
+    const double t2 = square(std::max(std::min(t, cap_), slope * t));
     const double inner = std::max(t2, s2);
     const double single = of_sum + 2 * u * u * (t2 + s2);
     const double rivals = 2 * std::log(std::max(1.0, fact(MaxLogitFact::rivals)));
@@ -67,6 +69,7 @@ class MaxLogit {
       : scores_(products.sum(p.d)),
         early_(request.rounding, request.mode->first, p, has_few_values(request)),
         ordered_(is_ordered(request)),
+        cap_(p.softcap == 0 ? std::numeric_limits<double>::infinity() : p.softcap),
         alike_(ordered_ ? 4 * square(products.tf32_unit()) / 3 : 0) {
     const double least = std::ldexp(1.0, core::dtype_info(products.format).emin), factor = std::fabs(p.factor());
     const double both = least * (request.first_max + request.second_max) + least * least;
@@ -75,9 +78,15 @@ class MaxLogit {
         scores_.absolute * square(least * std::max(request.first_max, request.second_max) * factor) + square(kFlush);
   }
 
+  /// 1 without a cap.
+  [[nodiscard]] double slope_of_cap(double argument) const {
+    return 1 - square(std::tanh(std::max(0.0, argument) / cap_));
+  }
+
   SumError scores_;
   ScoreRounding early_;
   bool ordered_;     ///< partial sums may be as large as the sum of magnitudes
+  double cap_;       ///< infinite without one
   double alike_;     ///< of operands that are all rounded to TF32 by the same part
   double lost_ = 0;  ///< bound of what subnormal operands and sums lose
   double lost_variance_ = 0;

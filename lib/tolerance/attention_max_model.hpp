@@ -16,9 +16,9 @@ enum class MaxLogitFact : std::size_t {
   largest,    ///< max |t_j|, |s_j|
   magnitude,  ///< |scale| sum_c |q_c k_mc|
   second,     ///< root of S2 = scale^2 sum_c (q_c k_mc)^2, whose square FP32 may not hold
-  product,    ///< |t|; with a cap the larger of min(|t|, cap) and slope |t|
+  product,    ///< |t|
   score,      ///< |s|
-  slope,      ///< of the cap at t: 1 - tanh^2
+  capped,     ///< |argument of the cap|: t, with a pre_scale bias
   rivals,     ///< keys whose scores are so close to the largest that errors may exchange them, itself included
   count
 };
@@ -27,9 +27,12 @@ enum class MaxLogitFact : std::size_t {
 /// by the largest error of a score at most. With sums as in attention_error and ScoreRounding,
 ///
 ///   B = g_S products + 16 u largest + d_m + what subnormal operands and sums lose
-///   V = (slope^2 s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2 + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
+///   v = s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2
+///   V = (slope^2 v + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
 ///
-/// with the variance of that loss added. Structured inputs (data::Order): t_S (slope magnitude)^2 instead of t_S t^2 if that
+/// with the variance of that loss added. With a cap, t^2 in V is that of the larger of min(|t|, cap) and slope |t|, and
+/// slope = 1 - tanh^2 is that of the cap three deviations sqrt(v) closer to 0, where errors may have brought its argument:
+/// those of huge products are larger than what is left to the cap. slope^2 v is at most (2 cap)^2. Structured inputs (data::Order): t_S (slope magnitude)^2 instead of t_S t^2 if that
 /// is larger, and 4 v^2 / 3 t^2 more: q and k may all be rounded to TF32 by the same part. The last factor bounds the mean square of the largest of so many errors; rounding,
 /// which keeps the order, has no rivals. The 16 u cover the scale, cap and bias, and the conversions of kernels that
 /// compute exp as 2^x. A query that sees nothing has -infinity.

@@ -105,7 +105,8 @@ void add_groups(Gates& gates, const metric::Groups& groups) {
     const metric::Group& group;
     std::string_view name;
   };
-  const std::array all = {Named{groups.row, "row"}, Named{groups.column, "column"}, Named{groups.tile, "64 x 64 tile"},
+  const std::array all = {Named{groups.row, groups.rows_of_heads ? "head's row" : "row"},
+                          Named{groups.column, "column"}, Named{groups.tile, "64 x 64 tile"},
                           Named{groups.matrix, "matrix"}};
   std::int64_t count = 0;
   for (const Named& one : all) {

@@ -19,8 +19,10 @@ NO_KEYS = {"mask": "padding", "batches": 5}
 
 MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
 SINK = "the sink is left out of the denominator"
+LEAK = "NaN and infinities of values that are masked out reach the output"
 OVERFLOW = "scores above 65504 overflow in fp16"
 IN_AMAX = "queries that are padding count in the amax"
+DECODING = {"batches": 1, "heads": 16, "kv_heads": 16, "sq": 2, "sk": 256}
 LONG_PADDING = {"batches": 1, "heads": 2, "kv_heads": 2, "sq": 256, "sk": 256, "d": 128}
 
 # Scores of 10^7 and more: in FP32 two keys of the first query are alike, of which one has all the weight.
@@ -108,6 +110,9 @@ FAULTS = [
     Row("alibi_shift_missing", fwd(bias="alibi", mask="padding_causal_bottom_right"), SEEN, named=NO_SHIFT),
     Row("mask_before_scale", fwd(scale=-0.2, **BOTTOM), ["G0 pattern"], named=MASKED_FIRST),
     Row("mask_before_scale", fwd("fp32", scale=-0.2, **RAGGED), ["G0 pattern"], named=MASKED_FIRST),
+    Row("masked_values_leak", fwd(**BOTTOM, inputs=NAN_VALUES), ["G0 pattern"], named=LEAK),
+    Row("masked_values_leak", fwd("fp16", **PADDED, inputs=NAN_VALUES), ["G0 pattern"], named=LEAK),
+    Row("masked_values_leak", fwd("fp32", **WINDOW, inputs=NAN_VALUES), ["G0 pattern"], named=LEAK),
     Row("empty_sequence_unwritten", fwd(**NO_KEYS), ["G0 pattern"], also="G0 unwritten", named=EMPTY),
     Row("empty_sequence_unwritten", fwd("fp32", **NO_KEYS, softmax="off_by_one"), ["G0 pattern"], named=EMPTY),
     Row("empty_sequence_unwritten", fwd("fp16", **{**NO_KEYS, "mask": "padding_causal"}, layout="thd"), ["G0 pattern"],
@@ -127,6 +132,9 @@ FAULTS = [
     # scales
     ("value_descale_of_keys", fwd("fp8_e4m3", inputs=WIDE_VALUES), SEEN),
     ("value_descale_of_keys", fwd("fp8_hybrid", inputs=WIDE_VALUES, **CAUSAL), SEEN),
+    # few queries, whose heads are what statistics have to go by
+    ("value_descale_of_keys", {**fwd("fp8_e4m3", **DECODING), "seed": 1}, ["G3 slope"]),
+    ("output_scale_1_01", {**fwd(**{**DECODING, "sq": 1}), "seed": 1}, ["G3 slope"]),
     ("stale_weight_scale", fwd("fp8_e4m3"), SEEN),
     ("stale_weight_scale", fwd("fp8_hybrid", **PADDED), SEEN),
     ("stale_amax", fwd("fp8_hybrid"), SEEN),
@@ -169,6 +177,7 @@ REFUSED = [
     ("padding_in_amax", fwd(**PADDED), "tensors have no scales"),
     ("padding_in_amax", fwd("fp8_e4m3", **{**LONG_PADDING, **PADDED, "sk": 128}), "no 64 queries are all padding"),
     ("softcap_missing", fwd(), "scores are not capped"),
+    ("masked_values_leak", fwd(), "every query sees every key"),
     ("mask_before_scale", fwd(scale=-0.2), "no masked score is scaled by a negative number"),
     ("alibi_shift_missing", fwd(**ALIBI), "no slope is shifted"),
     ("values_transposed", fwd(sk=1), "a single row or column"),

@@ -1,7 +1,7 @@
 """Gradients of scaled dot-product attention."""
 
 from attention_cases import (
-    ALIBI, ANY, BOTTOM, CAP, CAUSAL, DRAWN, DROPPED, EMPTY, LIBRARIES, NO_SHIFT, OPTIONS, PADDED, RAGGED, ROUNDING,
+    ALIBI, ANY, BOTTOM, CAP, CAUSAL, DRAWN, DROPPED, EMPTY, LIBRARIES, MODES, NO_SHIFT, OPTIONS, PADDED, RAGGED, ROUNDING,
     WIDE_VALUES, WINDOW, bwd, case, paths)
 from attention_drawing import backward
 from drawing import Clean
@@ -163,7 +163,9 @@ REFUSED = [
     ("one_sequence_of_bias", bwd(bias="post_scale", batches=1), "no bias is shared by sequences"),
 ]
 
-CLEAN = {"attention_bwd": Clean(backward, **LIBRARIES)}
+CLEAN = {"attention_bwd": Clean(backward, **{**LIBRARIES, "modes": (*MODES, "tf32")})}
 
 PATHS = paths("attention_bwd")
+# More derivatives of scores than are kept for dq, most of which the window hides.
+PATHS.append({"op": "attention_bwd", "params": {"heads": 1, "sq": 11600, "sk": 11600, "d": 16, "mask": "causal", "window_left": 64}})
 PATHS.append({"op": "attention_bwd", "params": {**OPTIONS, **OWN, "mask": ["none", "causal", "padding"]}})

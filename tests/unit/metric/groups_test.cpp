@@ -144,5 +144,32 @@ TEST(Groups, nothing_is_known_of_samples_few_rows_and_exact_models) {
   }
 }
 
+// One query of 16 heads in 3 sequences: rows of heads are 48 independent ones, of which slopes have a standard error.
+TEST(Groups, of_few_rows_are_those_of_heads) {
+  constexpr Shape kDecoding{.batch = 3, .rows = 1, .cols = 1024, .pad = 0, .offset = 0};
+  Problem p = make_problem(Dtype::fp32, kDecoding, 1e-6, 3);
+  p.model.columns_agree = true;
+  const Statistics whole = compare(p.input());
+  EXPECT_TRUE(std::isinf(whole.slope_se));
+  EXPECT_EQ(whole.copies, 1024);
+  EXPECT_EQ(whole.groups.row.count, 0);
+
+  p.port.heads = 16;
+  const Statistics parted = compare(p.input());
+  EXPECT_TRUE(std::isfinite(parted.slope_se));
+  EXPECT_EQ(parted.copies, 64);
+  EXPECT_EQ(parted.groups.row.count, 48);
+  EXPECT_TRUE(parted.groups.rows_of_heads);
+  EXPECT_NEAR(parted.slope, whole.slope, 1e-12);
+}
+
+TEST(Groups, of_many_rows_are_rows_whatever_their_heads) {
+  Problem p = make_problem(Dtype::fp32, kShape, 1e-6, 3);
+  p.port.heads = 8;
+  const Groups groups = compare(p.input()).groups;
+  EXPECT_EQ(groups.row.count, 450);
+  EXPECT_FALSE(groups.rows_of_heads);
+}
+
 }  // namespace
 }  // namespace numcheck::metric
