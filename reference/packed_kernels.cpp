@@ -1,5 +1,9 @@
-// Compiled once per instruction set: NUMCHECK_ISA is the namespace. With -ffp-contract=fast (CMakeLists.txt).
+// Compiled once per instruction set: NUMCHECK_ISA is the namespace.
 #include "reference/packed_kernels.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include <utility>
 
@@ -42,6 +46,24 @@ inline void store(const Vector<T>& x, T* out) {
   __builtin_memcpy(out, &x, sizeof(x));
 }
 
+/// a b + c, rounded once. Compilers that may choose contract some blocks and not others, and then results depend on where in
+/// a block an element is: GCC 13 avoids chains of such instructions in blocks of few sums.
+#if defined(__AVX512F__)
+inline Vector<double> multiply_add(double a, const Vector<double>& b, const Vector<double>& c) {
+  return _mm512_fmadd_pd(_mm512_set1_pd(a), b, c);
+}
+inline Vector<float> multiply_add(float a, const Vector<float>& b, const Vector<float>& c) {
+  return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c);
+}
+#else
+inline Vector<double> multiply_add(double a, const Vector<double>& b, const Vector<double>& c) {
+  return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c);
+}
+inline Vector<float> multiply_add(float a, const Vector<float>& b, const Vector<float>& c) {
+  return _mm256_fmadd_ps(_mm256_set1_ps(a), b, c);
+}
+#endif
+
 /// A part of the product that fits in registers.
 template <class T>
 struct Block {
@@ -71,7 +93,7 @@ void multiply_block(const Block<T>& block) {
       const T factor = left[r * step];
 #pragma GCC unroll 8
       for (int v = 0; v < kBlockVectors; ++v) {
-        sums[r][v] += factor * right[v];
+        sums[r][v] = multiply_add(factor, right[v], sums[r][v]);
       }
     }
   }

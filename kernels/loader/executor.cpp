@@ -84,6 +84,9 @@ class DeviceExecutor : public worker::Executor {
         having.push_back(binding->backend);
       }
     }
+    if (having.empty()) {  // of a table that is not this one
+      return "";
+    }
     return fmt::format("{} has no {}; backends that have it: {}", backend, c.op->name, fmt::join(having, ", "));
   }
 

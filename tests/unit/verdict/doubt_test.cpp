@@ -28,8 +28,8 @@ TEST(Doubt, of_outputs_of_which_too_little_is_judged) {
   out.statistics.unknown = 1;
   EXPECT_EQ(
       doubt_about(out, false, {}),
-      "d: only 98.9 % of the elements are judged, less than 99 % (1: the bound of their error is unknown; 10: any "
-      "number is within the bound of their error)");
+      "d: only 98.9 % of the elements are judged, less than 99 % (1: the bound of their error is unknown; 10: numbers "
+      "as large as any of the output are within the bound of their error)");
   EXPECT_EQ(doubt_about(out, true, {.min_judged = 0.98}), "");
 }
 
