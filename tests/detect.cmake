@@ -92,8 +92,23 @@ add_test(NAME detect_diagnosis_table
 list(APPEND detect_tests detect_diagnosis_table)
 add_custom_target(diagnosis_pairs
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} "${TE_NUMCHECK_PYTHON}" -B
-    "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_pairs.py" "$<TARGET_FILE:te-numcheck>" --least-both 0.8 --least-one 0.98
+    "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_pairs.py" "$<TARGET_FILE:te-numcheck>" --least-both 0.8 --least-one 0.98 --cpu 8
   USES_TERMINAL VERBATIM)
+add_custom_target(diagnosis_table_all
+  COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} ${diagnosis_table} --every --shapes 0 1 --seeds 1 2 3 --least 0.98
+    --most-wrong 0.005
+  COMMENT "the same in two shapes and with three seeds, and of faults that no table plants: hours on two processors"
+  USES_TERMINAL VERBATIM)
+add_custom_target(clean_diagnoses
+  COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} "${TE_NUMCHECK_PYTHON}" -B
+    "${CMAKE_CURRENT_SOURCE_DIR}/detect/clean_diagnoses.py" "$<TARGET_FILE:te-numcheck>" --cases 450 --jobs 2
+    --gemm-cases "$<TARGET_FILE:gemm_cases>"
+  COMMENT "what diagnose says of 10^4 right results"
+  USES_TERMINAL VERBATIM)
+add_test(NAME detect_clean_diagnoses
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/clean_diagnoses.py" "$<TARGET_FILE:te-numcheck>" --cases 5
+    --gemm-cases "$<TARGET_FILE:gemm_cases>")
+list(APPEND detect_tests detect_clean_diagnoses)
 add_custom_target(diagnosis_table
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} ${diagnosis_table}
   COMMENT "what diagnose says of every planted fault"

@@ -128,7 +128,9 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.failing = verdict::failure_of(*output);
     result.of = output->statistics.elements;
     result.equal_bits = result.of - output->statistics.exact_mismatch;
-    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged && result.equal_bits != result.of) {
+    // Elements that any number may be in are predicted all the same if their bits are; but not those that do not count.
+    const bool are_predicted = result.equal_bits == result.of && output->statistics.outside <= declared.most_unjudged;
+    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged && !are_predicted) {
       result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
     }
     // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.

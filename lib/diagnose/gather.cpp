@@ -223,7 +223,14 @@ class Gatherer {
       gathered_.subject.c.inputs.ports[std::string(port.name)] =
           likeness(values->span(), static_cast<std::size_t>(port.cols));
     }
+    const bool has_nan = std::ranges::any_of(values->span(), [](double x) { return std::isnan(x); });
     gathered_.subject.inputs.set(std::string(port.name), std::move(values));
+    if (has_nan && tensor.dtype == port.dtype) {
+      const std::vector<std::byte> dense = data::dense_bytes(tensor);
+      auto bits = std::make_shared<core::Buffer<std::byte>>(dense.size());
+      std::ranges::copy(dense, bits->data());
+      gathered_.subject.inputs.set_bits(std::string(port.name), std::move(bits));
+    }
   }
 
   /// How many numbers that changes.

@@ -57,6 +57,9 @@ Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, const work
     } else {
       subject.inputs.set(std::string(port.name),
                          std::make_shared<core::Buffer<double>>(data::load_port(port, host.bytes)));
+      if (prepare::find_row(catalog, c.op->name)->reference.moved != nullptr) {  // NaN has bits to be moved
+        subject.inputs.set_bits(std::string(port.name), dense_bytes(port, host.bytes));
+      }
     }
   }
   return subject;

@@ -15,6 +15,11 @@ SharedDoubles GivenInputs::of(const op::Port& port) const {
   return found->second;
 }
 
+std::span<const std::byte> GivenInputs::bits(const op::Port& port) const {
+  const auto found = bits_.find(port.name);
+  return found == bits_.end() ? std::span<const std::byte>() : found->second->span();
+}
+
 std::optional<float> GivenInputs::number(const op::Port& port) const {
   const SharedDoubles elements = of(port);
   return elements == nullptr ? std::nullopt : std::optional<float>(static_cast<float>((*elements)[0]));

@@ -175,8 +175,11 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
   if (block == nullptr) {
     block = allocate_(port.extent_bytes(), worker::use_of(port));
     data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
+    const std::span<std::byte> stored = block->bytes().first(port.extent_bytes());
     if (group_.row->reference.moved != nullptr && !given_.has(port)) {
-      data::vary_nans(port, block->bytes().first(port.extent_bytes()));
+      data::vary_nans(port, stored);
+    } else if (const auto bits = given_.bits(port); bits.size() == stored.size()) {
+      std::ranges::copy(bits, stored.begin());
     }
   }
   return block;

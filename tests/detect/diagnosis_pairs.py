@@ -7,7 +7,9 @@ run had.
     neither      it names something else, or nothing
     no matter    one of them alone leaves the same outputs, or what both leave passes
 
-diagnosis_pairs.py PROGRAM [--pairs N] [--seed N] [--jobs N] [--list FILE] [--least-both SHARE] [--least-one SHARE]
+diagnose looks for pairs for 5 s, which says little if much else runs: --cpu gives it so many seconds of processor time instead.
+
+diagnosis_pairs.py PROGRAM [--pairs N] [--seed N] [--cpu SECONDS] [--jobs N] [--list FILE] [--least-both SHARE] [--least-one SHARE]
 """
 
 import argparse
@@ -17,6 +19,7 @@ import json
 import pathlib
 import random
 import re
+import signal
 import sys
 import tempfile
 
@@ -60,15 +63,20 @@ def drawn(generator, count):
     return [(*pair, generator.randrange(1 << 30)) for pair in chosen]
 
 
-def said(program, folder, file, told):
+def said(program, folder, file, told, seconds):
+    """The diagnosis; nothing if it takes longer than so many seconds of processor time."""
     arguments = [part for name, value in told.items() for part in ("--param", f"{name}={json.dumps(value).strip(chr(34))}")]
-    done = run_in(folder, program, "diagnose", "--tensors", file, *arguments, "--json", "-")
+    limit = ["--effort", "thorough"] if seconds else []
+    with_limit = ["prlimit", f"--cpu={seconds}"] if seconds else []
+    done = run_in(folder, *with_limit, program, "diagnose", "--tensors", file, *arguments, *limit, "--json", "-")
+    if seconds and done.returncode == -signal.SIGXCPU:
+        return {"verdict": "wrong", "causes": []}
     if done.returncode not in (0, 1, 4):
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout)
 
 
-def outcome(program, pair):
+def outcome(program, pair, seconds):
     op, mode, params, told, wanted, fault, seed = pair
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -79,7 +87,7 @@ def outcome(program, pair):
         files = sorted((folder / "kept").iterdir()) if (folder / "kept").exists() else []
         if done.returncode != 1 or not files:
             return "no matter", [done.stderr[-200:]]
-        found = said(program, folder, files[0], told)
+        found = said(program, folder, files[0], told, seconds)
         names = [cause["name"] for cause in found["causes"]]
         if found["verdict"] != "wrong":
             return "no matter", [found["verdict"]]
@@ -94,6 +102,7 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cpu", type=int, default=0, help="seconds of processor time for a diagnosis [5 s on the clock for pairs]")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", type=argparse.FileType("w"), default=sys.stderr, help="what is not named, a line each")
     parser.add_argument("--least-both", type=float, default=0, help="exit code 1 if both are named of a smaller share")
@@ -102,7 +111,7 @@ def main():
     pairs = drawn(random.Random(options.seed), options.pairs)
     counts = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for pair, (result, names) in zip(pairs, pool.map(lambda pair: outcome(options.program.resolve(), pair), pairs)):
+        for pair, (result, names) in zip(pairs, pool.map(lambda pair: outcome(options.program.resolve(), pair, options.cpu), pairs)):
             counts[result] += 1
             if result != "both named":
                 op, mode, _, told, _, fault, seed = pair

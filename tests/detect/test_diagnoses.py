@@ -104,10 +104,25 @@ class Diagnoses(PlantsFaults):
                            "--param", "scale=1", "--effort", "thorough")[0]
         self.assertRegex(first, r"scale=0\.1767.* \+ head_map_rotated")
 
+        # With a padding mask, elements of padded queries would not count.
+        first = self.names({"op": "attention_fwd", "mode": "fp32", "params": {**ATTENTION, "sq": 64}}, "key_tile_dropped",
+                           "--param", "mask=causal", "--effort", "thorough")[0]
+        self.assertEqual(first, "mask=none + key_tile_dropped")
+
     def test_what_may_be_anything_is_explained_by_its_bits(self):
         case = {"op": "gemm", "mode": "fp8_e4m3", "params": {"m": 96, "n": 80, "k": 16, "trans_b": False},
                 "inputs": {"distribution": "specials", "fraction": 0.003}, "tolerance": {"min_judged": 0.9}, "seed": 0}
         self.assertIn("nan_dropped", self.names(case, "nan_dropped"))
+
+    def test_nans_that_are_moved_keep_their_bits(self):
+        case = {"op": "moe_permute", "mode": "bf16", "backend": "sim", "params": {"tokens": 14, "hidden": 21, "topk": 8},
+                "inputs": {"distribution": "specials", "fraction": 0.3}, "seed": 3}
+        plan = self.plan(cases=[case])
+        (file,) = self.kept(plan)
+        self.assertEqual(self.diagnosis(file)["verdict"], "correct")
+        file.unlink()
+        (file,) = self.kept(plan, "--inject", "nan_payload")
+        self.assertEqual(self.diagnosis(file)["verdict"], "wrong")
 
     def test_right_results_are_called_correct(self):
         files = self.kept(SOURCE / "configs" / "plans" / "quick.json", "--jobs", "2")
