@@ -126,6 +126,9 @@ class OverflowedToNan {
     if (std::ranges::none_of(row, [](double x) { return std::isfinite(x); })) {
       return true;
     }
+    if (g_.add != nullptr && !std::isfinite(row_of(*g_.add, i)[j])) {
+      return true;
+    }
     const double factor = std::fabs(factors_[j]), dz = std::fabs(row_of(*g_.dz, i)[j]);
     Reach own;
     own.pass(std::max(std::max(factor, dz), factor * dz) * g_.saved.rsigma->data[i]);
@@ -145,7 +148,8 @@ class OverflowedToNan {
         factors.pass(std::max(distance, std::fabs(dz)) * (1 + g_.saved.rsigma->data[i]));
       }
     }
-    return factors.may_overflow() || (positive.may_overflow() && negative.may_overflow());
+    const auto may_be_infinite = [](const Reach& sum) { return sum.may_overflow() || sum.infinite(); };
+    return factors.may_overflow() || (may_be_infinite(positive) && may_be_infinite(negative));
   }
 
  private:
@@ -163,7 +167,8 @@ std::vector<op::Settled> settle_gradients(const op::FindingRequest& request, con
     const op::OutputValues& expected = request.expected->outputs[settled.output];
     const auto& delivered = *std::ranges::find(request.outputs, expected.port, &op::Delivered::port);
     const double y = expected.value[settled.element];
-    if (!std::isnan(delivered.value[settled.element]) || !std::isfinite(y)) {
+    const bool known = std::isfinite(y) && std::isfinite(expected.deviation[settled.element]);
+    if (!known || !std::isnan(delivered.value[settled.element])) {
       continue;
     }
     const bool explained = expected.port == "dx" ? overflowed.in_row(settled.element, delivered.value)

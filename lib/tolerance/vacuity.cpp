@@ -118,7 +118,7 @@ class Certifier {
       return dropped(std::move(name), "equals the reference");
     }
     if (s.finite != 0 && s.z_rms <= 1 && is_subtle(name)) {
-      return dropped(std::move(name), "within the predicted error");
+      return {std::move(name), Fake::Outcome::dropped, "within the predicted error", true};
     }
     return {std::move(name), Fake::Outcome::accepted, prefix + "no gate fails"};
   }
@@ -188,6 +188,15 @@ class Certifier {
 std::string Certificate::vacuous_with() const {
   const auto accepted = std::ranges::find(fakes, Fake::Outcome::accepted, &Fake::outcome);
   return accepted == fakes.end() ? std::string() : accepted->name;
+}
+
+bool Certificate::is_constant_within_error() const {
+  const auto is = [this](std::string_view name, auto&& what) {
+    const auto found = std::ranges::find(fakes, name, &Fake::name);
+    return found != fakes.end() && what(*found);
+  };
+  return is("mean", [](const Fake& fake) { return fake.within_error; }) &&
+         is("zeros", [](const Fake& fake) { return fake.outcome == Fake::Outcome::rejected; });
 }
 
 Certificate certify(const metric::CompareInput& input, std::span<const WrongFormula> formulas) {

@@ -15,6 +15,7 @@ struct Fake {
   /// not_told: a mistake in the formula that these inputs do not show; it does not make the verdict mean less of the rest.
   enum class Outcome { rejected, accepted, dropped, not_told } outcome = Outcome::rejected;
   std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), why it was dropped, or op::Mistake::text
+  bool within_error = false;  ///< dropped because its error is no larger than the predicted one
 };
 
 /// What an op would yield with a mistake in its formula.
@@ -27,6 +28,8 @@ struct Certificate {
   std::vector<Fake> fakes;
   /// Name of an accepted fake, or empty: then the verdict means something.
   [[nodiscard]] std::string vacuous_with() const;
+  /// The mean in place of every element lies within the predicted error, and zeros do not: no gate knows which is which.
+  [[nodiscard]] bool is_constant_within_error() const;
 };
 
 /// Indices of the outputs that the certificate looks at: all of them, or a grid of evenly spaced rows and columns, or

@@ -209,6 +209,12 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
       result.status = Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
     }
+    const bool finite = output.statistics.finite == output.statistics.elements;  // other patterns are no constants
+    if (result.status == Status::pass && main && finite && output.certificate.is_constant_within_error()) {
+      result.status = Status::inconclusive;
+      result.failing =
+          output.port + ": every output is expected to be the same number within its error, so passing proves little";
+    }
     const std::string doubt = output.doubt.empty() ? doubt_about(output, main, wanted) : output.doubt;
     if ((result.status == Status::pass || result.status == Status::warn) && !doubt.empty()) {
       result.status = Status::inconclusive;

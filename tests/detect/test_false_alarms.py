@@ -81,6 +81,11 @@ BESIDE_THE_MIDDLE = {
             "c": {"distribution": "large_mean", "mean": -93.8597757235611, "sigma": 2.9331179913612844}}),
     "seed": 922642171, "algorithms": "all"}
 
+# Infinite gradients meet infinities of overflows in the sums over columns, and become NaN.
+INFINITE = [{**case("layernorm_bwd", "fp32", params, {"distribution": "specials", "fraction": 0.3}), "seed": seed}
+            for params, seed in (({"rows": 69, "hidden": 32, "epsilon": 0.001}, 3093637783),
+                                 ({"rows": 12, "hidden": 64, "epsilon": 1e-6, "zero_centered_gamma": True}, 2226712302))]
+
 
 class FalseAlarms(PlantsFaults):
     def statuses(self, planted, fault=None, device=SIM):
@@ -110,6 +115,11 @@ class FalseAlarms(PlantsFaults):
 
     def test_long_constant_rows(self):
         self.check(CONSTANT)
+
+    def test_infinities_that_meet_overflows(self):
+        for planted in INFINITE:
+            ((status, reason),) = self.statuses(planted)
+            self.assertIn(status, ("pass", "inconclusive"), reason)
 
     def test_slices_whose_sum_with_c_is_beside_the_middle_of_two_numbers(self):
         ((status, reason),) = self.statuses(BESIDE_THE_MIDDLE, device="sim:sm_100")
