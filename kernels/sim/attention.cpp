@@ -218,8 +218,8 @@ float AttentionTensors::sink(std::int64_t head) const {
   return kind == "off_by_one" ? 0.0F : offset_[static_cast<std::size_t>(head)];
 }
 
-void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> weights, core::Dtype format,
-                                   const HeadMatrix& values, std::int64_t begin, HeadMatrix& sum) const {
+void AttentionTensors::add_weighed(const Place& at, std::span<const float> weights, core::Dtype format,
+                                   const HeadMatrix& values, HeadMatrix& sum) const {
   HeadMatrix finite = values;
   std::vector<std::int64_t> others;
   for (std::int64_t j = 0; j < values.rows; ++j) {
@@ -232,9 +232,10 @@ void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> we
       kernel_.product(weights, finite.at, sum.rows, sum.channels, values.rows, format, kernel_.operands);
   std::ranges::transform(sum.at, added, sum.at.begin(), std::plus<>());
   for (std::int64_t i = 0; i < sum.rows && !others.empty(); ++i) {
-    const op::KeyRange range = i < query_count(batch) ? seen(batch, i) : op::KeyRange();
+    const std::int64_t query = at.query + i;
+    const op::KeyRange range = query < query_count(at.batch) ? seen(at.batch, query) : op::KeyRange();
     for (const std::int64_t j : others) {
-      if (begin + j >= range.begin && begin + j < range.end) {
+      if (at.key + j >= range.begin && at.key + j < range.end) {
         const float weight = weights[static_cast<std::size_t>(i * values.rows + j)];
         for (std::int64_t c = 0; c < sum.channels; ++c) {
           sum.at[static_cast<std::size_t>(i * sum.channels + c)] += weight * values.row(j)[static_cast<std::size_t>(c)];

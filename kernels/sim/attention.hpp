@@ -92,10 +92,14 @@ class AttentionTensors {
   [[nodiscard]] float kept(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t j) const;
   /// Logarithm of what the denominator has besides the keys; -infinity: nothing.
   [[nodiscard]] float sink(std::int64_t head) const;
-  /// sum += weights values over the keys [begin, begin + keys): weights are rows x keys, of a format, values keys x channels. A value
-  /// that is not finite reaches only the queries that see its key: 0 times NaN would be NaN.
-  void add_weighed(std::int64_t batch, std::span<const float> weights, core::Dtype format, const HeadMatrix& values,
-                   std::int64_t begin, HeadMatrix& sum) const;
+  /// Where a product of weights and values is: its first query and its first key.
+  struct Place {
+    std::int64_t batch = 0, query = 0, key = 0;
+  };
+  /// sum += weights values: weights are rows x keys, of a format, values keys x channels. A value that is not finite reaches
+  /// only the queries that see its key: 0 times NaN would be NaN.
+  void add_weighed(const Place& at, std::span<const float> weights, core::Dtype format, const HeadMatrix& values,
+                   HeadMatrix& sum) const;
 
   [[nodiscard]] const AttentionScales& scales() const noexcept { return scales_; }
 

@@ -69,7 +69,7 @@ class Head {
     add_transposed(without_lost(kernel_, batch_, index_, slopes_), scales_.score_gradients.format, q, kernel_.operands,
                    dk);
     HeadMatrix dq = zero_matrix(p.sq, p.d);
-    tensors_.add_weighed(batch_, slopes_, scales_.score_gradients.format, k, 0, dq);
+    tensors_.add_weighed({.batch = batch_}, slopes_, scales_.score_gradients.format, k, dq);
     scale_by(dq, kernel_.scale_after() * scales_.score_gradients.inverse * scales_.k *
                      (kernel_.has("dq_not_zeroed") ? 2.0F : 1.0F));
     if (kernel_.has("lse_exponentiated")) {

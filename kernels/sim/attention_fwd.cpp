@@ -37,10 +37,21 @@ class Head {
     const HeadMatrix q = tensors_.queries(batch_, index_);
     const HeadMatrix k = tensors_.keys(batch_, of_keys);
     const HeadMatrix v = tensors_.values(batch_, of_keys);
+    std::int64_t first = 0, last = 0;  // queries that may see the tile: masks and windows move along with them
     for (std::int64_t begin = 0; begin < k.rows; begin += kKeysOfTile) {
       const std::int64_t end = std::min(begin + kKeysOfTile, k.rows);
-      stale_ = rows_;
-      add(q, k.rows_of(begin, end), v.rows_of(begin, end), begin);
+      if (kernel_.has("stale_lse")) {
+        stale_ = rows_;
+      }
+      while (first < queries_ && tensors_.seen(batch_, first).end <= begin) {
+        ++first;
+      }
+      while (last < queries_ && tensors_.seen(batch_, last).begin < end) {
+        ++last;
+      }
+      if (first < last) {
+        add(q.rows_of(first, last), first, k.rows_of(begin, end), v.rows_of(begin, end), begin);
+      }
     }
     finish();
   }
@@ -63,7 +74,7 @@ class Head {
     const op::KeyRange seen = tensors_.seen(batch_, i);
     const std::int64_t first = std::max(seen.begin, begin);
     const std::int64_t last = std::min(seen.end, begin + static_cast<std::int64_t>(scores.size()));
-    if (i >= queries_ || first >= last) {
+    if (first >= last) {
       std::ranges::fill(scores, 0.0F);
       return;
     }
@@ -98,23 +109,26 @@ class Head {
     }
   }
 
-  void add(const HeadMatrix& q, const HeadMatrix& k, const HeadMatrix& v, std::int64_t begin) {
+  /// A tile of keys for the queries from `first` on.
+  void add(const HeadMatrix& q, std::int64_t first, const HeadMatrix& k, const HeadMatrix& v, std::int64_t begin) {
     std::vector<float> scores = kernel_.product(q.at, k.transposed().at, q.rows, k.rows, q.channels);
     for (std::int64_t i = 0; i < q.rows; ++i) {
-      weigh(i, begin,
+      weigh(first + i, begin,
             std::span(scores).subspan(static_cast<std::size_t>(i * k.rows), static_cast<std::size_t>(k.rows)));
     }
+    HeadMatrix sums = sums_.rows_of(first, first + q.rows);
     if (kernel_.has("acc16_values")) {
-      add_in_fp16(scores, v);
+      add_in_fp16(scores, v, sums);
     } else {
-      tensors_.add_weighed(batch_, scores, kernel_.operands, v, begin, sums_);
+      tensors_.add_weighed({batch_, first, begin}, scores, kernel_.operands, v, sums);
     }
+    std::ranges::copy(sums.at, sums_.at.begin() + first * sums_.channels);
   }
 
-  void add_in_fp16(std::span<const float> weights, const HeadMatrix& v) {
-    for (std::int64_t i = 0; i < sums_.rows; ++i) {
-      for (std::int64_t c = 0; c < sums_.channels; ++c) {
-        float& sum = sums_.at[static_cast<std::size_t>(i * sums_.channels + c)];
+  static void add_in_fp16(std::span<const float> weights, const HeadMatrix& v, HeadMatrix& sums) {
+    for (std::int64_t i = 0; i < sums.rows; ++i) {
+      for (std::int64_t c = 0; c < sums.channels; ++c) {
+        float& sum = sums.at[static_cast<std::size_t>(i * sums.channels + c)];
         for (std::int64_t j = 0; j < v.rows; ++j) {
           const float term = weights[static_cast<std::size_t>(i * v.rows + j)] * v.row(j)[static_cast<std::size_t>(c)];
           sum = static_cast<float>(core::round_to(static_cast<double>(sum + term), core::Dtype::fp16));
