@@ -61,7 +61,9 @@ class DiagnoseHtml(CliTest):
         self.assertIn(text.splitlines()[0], page.text)
 
     def test_refusals(self):
-        (self.folder / "a.safetensors").write_bytes(b"")
+        self.page_of("missing_k_tail")
+        (kept,) = (self.folder / "kept").iterdir()
+        kept.rename(self.folder / "a.safetensors")
         for arguments, words in ((["--json", "x", "--html", "x"], "x"),
                                  (["--html", "no/such/folder/page.html"], "no/such/folder"),
                                  (["--html", "a.safetensors"], "a.safetensors")):
