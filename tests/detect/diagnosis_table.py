@@ -135,7 +135,7 @@ SIZES = ("m", "n", "k", "rows", "cols", "hidden", "sq", "sk", "d", "dv", "seq", 
 def smaller(size):
     """Three quarters of it, with the same alignment up to 32."""
     alignment = min(size & -size, 32)
-    return size if size < 32 else size * 3 // 4 // alignment * alignment
+    return size if size < 32 else max(size * 3 // 4 // alignment, 1) * alignment
 
 
 def reshaped(case, shape):
