@@ -30,7 +30,7 @@ bool are_telling(const Subject& subject, const Hypothesis& hypothesis, const Exp
   constexpr std::uint64_t kFewestBits = 20;  // by chance one in a million
   const op::Port given = op::port_named(subject.c.op->ports(subject.c.params, *subject.c.mode), port);
   const auto bits = result.of * static_cast<std::uint64_t>(core::dtype_info(given.dtype).fraction_bits);
-  if (hypothesis.is_fitted || result.equal_bits != result.of || bits < kFewestBits) {
+  if (hypothesis.is_fitted || hypothesis.is_measured || result.equal_bits != result.of || bits < kFewestBits) {
     return false;
   }
   const core::Buffer<double> numbers = delivered_numbers(subject, port);  // 0 and NaN come of many things
@@ -129,7 +129,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.of = output->statistics.elements;
     result.equal_bits = result.of - output->statistics.exact_mismatch;
     // Elements that any number may be in are predicted all the same if their bits are; but not those that do not count.
-    const bool are_predicted = result.equal_bits == result.of && output->statistics.outside <= declared.most_unjudged;
+    const std::uint64_t not_compared = output->statistics.outside + output->statistics.unknown;
+    const bool are_predicted = result.equal_bits == result.of && not_compared <= declared.most_unjudged;
     if (result.failing.empty() && unjudged(*output) > declared.most_unjudged && !are_predicted) {
       result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
     }

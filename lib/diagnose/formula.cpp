@@ -214,6 +214,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
         all.push_back(with_value(evidence, i, number));
         all.back().is_fitted = number == raw;
         all.back().is_usual = std::ranges::find(usual, number) != usual.end();
+        all.back().is_measured = !all.back().is_usual;
       }
     }
   }

@@ -157,6 +157,7 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
     all.back().is_fitted = near.size() > 1 && c == near.back();
+    all.back().is_measured = true;
     const Dtype dtype = port_of(evidence).dtype;
     // Less than half an ulp is lost in the rounding of numbers that are rounded already.
     if (is_narrow(dtype) && std::abs(c - 1) > std::ldexp(1.0, -core::dtype_info(dtype).fraction_bits - 2)) {

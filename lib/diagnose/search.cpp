@@ -148,6 +148,7 @@ class Search {
   }
 
   void add(const Subject& subject, const Glance& glance, Hypothesis hypothesis) {
+    hypothesis.is_measured |= first_ != nullptr;  // of so many pairs, one has a few bits by chance
     if (first_ != nullptr && family_of(hypothesis) != family_of(*first_)) {  // otherwise it takes the first one's place
       hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
       hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
