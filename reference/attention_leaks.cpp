@@ -21,6 +21,14 @@ struct SpecialKeys {
   [[nodiscard]] bool any_outside(const op::KeyRange& seen) const noexcept {
     return last >= 0 && (first < seen.begin || last >= seen.end);
   }
+  /// Whether the first or the last one is beside what is seen, so that they are in one tile as likely as not.
+  [[nodiscard]] bool any_beside(const op::KeyRange& seen) const noexcept {
+    constexpr std::int64_t kTile = 64;
+    const auto is_beside = [&](std::int64_t j) {
+      return (j < seen.begin && j >= seen.begin - kTile) || (j >= seen.end && j < seen.end + kTile);
+    };
+    return last >= 0 && seen.begin < seen.end && (is_beside(first) || is_beside(last));
+  }
 };
 
 /// Per channel, among all keys that the tensor has of a sequence.
@@ -48,7 +56,7 @@ void explain_leaks(const op::FindingRequest& request, const AttentionProblem& pr
     return;
   }
   const op::AttentionParams& p = problem.params();
-  double broken = 0, leaked = 0;
+  double broken = 0, leaked = 0, beside = 0;
   for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
     const std::int64_t batch = task / p.heads, head = task % p.heads;
     const std::vector<SpecialKeys> special = special_keys(problem, batch, head);
@@ -58,12 +66,17 @@ void explain_leaks(const op::FindingRequest& request, const AttentionProblem& pr
       const op::KeyRange seen = p.visible(i, lengths.queries, lengths.keys);
       for (std::size_t c = 0; c < special.size(); ++c) {
         const std::size_t at = element_at(place, i) + c;
+        beside += std::isfinite(o->expected[at]) && special[c].any_beside(seen) ? 1 : 0;
         if (o->is_broken(at)) {
           ++broken;
           leaked += std::isnan(o->got[at]) && !o->is_unwritten(at) && special[c].any_outside(seen) ? 1 : 0;
         }
       }
     }
+  }
+  constexpr double kFewest = 0.1;  // of the elements that are likely to have it
+  if (leaked < kFewest * beside) {
+    return;
   }
   add_if_explained(findings, *o, op::Finding::About::pattern, leaked / broken,
                    "NaN and infinities of values that are masked out reach the output");

@@ -10,7 +10,7 @@ namespace numcheck::reference {
 
 /// Kernels that give masked keys a weight of 0 and multiply them all the same make NaN of values that are NaN or infinite:
 /// 0 NaN = NaN. Adds a finding about o's pattern, with the share of the elements that are wrongly NaN whose channel has such
-/// a value among the keys that the query does not see.
+/// a value among the keys that the query does not see; none if few of the elements that should have it are NaN.
 void explain_leaks(const op::FindingRequest& request, const AttentionProblem& problem,
                    std::vector<op::Finding>& findings);
 

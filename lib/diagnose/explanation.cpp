@@ -69,6 +69,22 @@ bool is_weak(const Explanation& one) {
   return one.is_consistent_only || !one.contradicts.empty();
 }
 
+/// What is left without the hypothesis. Of a simulated fault that is what the simulated device without it leaves, whose bounds
+/// are as wide: where outputs have few bits, it alone explains many errors.
+struct Baseline {
+  double rms_error;
+  std::uint64_t equal_bits;
+  bool passes = false;
+
+  Baseline(const Declared& declared, bool is_fault) : rms_error(declared.rms_error), equal_bits(declared.equal_bits) {
+    if (is_fault && declared.simulated != nullptr && declared.simulated->of > 0) {
+      rms_error = std::min(rms_error, declared.simulated->rms_left);
+      equal_bits = std::max(equal_bits, declared.simulated->equal_bits);
+      passes = declared.simulated->all_gates;
+    }
+  }
+};
+
 /// Takes out what passes and `is_worse`, and says why.
 template <class IsWorse, class Why>
 void exclude(Diagnosis& diagnosis, const IsWorse& is_worse, const Why& why) {
@@ -142,21 +158,30 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     }
     result.rms_left = error_of(*output).rms;
     // NaN and infinities that are not there have no error, and explain nothing.
-    const bool gains = gains_bits(result.equal_bits, declared.equal_bits, result.of);
+    const Baseline baseline(declared, !hypothesis.trial.fault.empty());
+    const bool gains = gains_bits(result.equal_bits, baseline.equal_bits, result.of);
     const bool has_pattern = output->statistics.nonfinite_mismatch == 0;
-    result.share = has_pattern && declared.rms_error > 0 ? 1 - std::pow(result.rms_left / declared.rms_error, 2) : 0;
+    const auto share_of = [&](double rms) {
+      return has_pattern && rms > 0 ? 1 - std::pow(result.rms_left / rms, 2) : 0;
+    };
+    result.share = share_of(declared.rms_error);
     // Of a simulated fault, bounds are those of right results.
     constexpr double kNearlyAll = 0.98, kAllError = 1 - 1e-8, kSomething = 0.5;
     const bool has_bits = output->statistics.flip_rate.has_value() &&
                           static_cast<double>(result.equal_bits) >= kNearlyAll * static_cast<double>(result.of);
     const bool is_simulated = !hypothesis.trial.fault.empty();
-    const bool is_fault = is_simulated && subject.known == nullptr && result.of >= kFewest && has_pattern &&
-                          (has_bits ? result.share > kSomething && gains : result.share >= kAllError);
+    const bool is_fault =
+        is_simulated && subject.known == nullptr && result.of >= kFewest && has_pattern &&
+        (has_bits ? share_of(baseline.rms_error) > kSomething && gains : share_of(baseline.rms_error) >= kAllError);
     // One number fitted to few says nothing.
     constexpr std::uint64_t kFewestAtAll = 3;
     const bool is_small = result.of < kFewestAtAll && !are_telling(subject, hypothesis, result, declared.port);
     if (result.failing.empty() && (is_small || (hypothesis.is_fitted && result.of < kFewest))) {
       result.failing = fmt::format("{} elements are too few to tell", result.of);
+    }
+    const bool leaves_most = is_simulated && baseline.rms_error > 0 && share_of(baseline.rms_error) < kSomething;
+    if (result.failing.empty() && (baseline.passes || leaves_most)) {
+      result.failing = "the simulated device leaves hardly more without the fault";
     }
     result.all_gates = result.failing.empty();
     result.passes = result.all_gates || are_the_bits || is_fault;

@@ -19,6 +19,7 @@ struct Declared {
   std::uint64_t equal_bits = 0;     ///< elements that are RN of what is expected
   bool has_numbers = true;          ///< there is an error to explain, and not only NaN or infinities in wrong places
   const verdict::RunResult* run = nullptr;  ///< all outputs, as declared
+  const Explanation* simulated = nullptr;   ///< what the simulated device without a fault explains; may be null
 };
 
 /// What is known of a hypothesis before anything is computed.

@@ -32,7 +32,7 @@ bool can_be(const Evidence& evidence, const op::Params& params) {
   for (const op::Port& port : c.op->ports(params, *c.mode)) {
     const op::Port* known = op::find_port(declared, port.name);
     const bool is_given = evidence.subject.inputs.has(port);
-    if (port.role == op::Role::input && port.is_generated() && (known == nullptr || !is_given)) {
+    if (must_be_given(port) && (known == nullptr || !is_given)) {
       return false;
     }
     if (is_given && (known == nullptr || known->elements() != port.elements())) {

@@ -193,7 +193,7 @@ class Gatherer {
         take_output(port, *tensor);
       } else if (tensor != nullptr) {
         take_input(port, *tensor);
-      } else if (port.role == op::Role::input && port.is_generated()) {
+      } else if (must_be_given(port)) {
         throw core::UsageError(fmt::format("{} needs the tensor {} ({}): {}", c.op->name, port.name,
                                            core::dtype_info(port.dtype).name, port.doc));
       }

@@ -82,9 +82,10 @@ std::optional<Explanation> Glance::dismissed(const Hypothesis& hypothesis, const
     result.failing = "it explains nothing";
     result.of = of;
     result.equal_bits = found.equal;
-    result.rms_left = std::sqrt(found.square);
+    const double square = found.square * scale_ * scale_;  // errors are those of codes
+    result.rms_left = std::sqrt(square);
     result.cosine = found.cosine;
-    result.share = found.is_finite && declared.rms_error > 0 ? 1 - found.square / std::pow(declared.rms_error, 2) : 0;
+    result.share = found.is_finite && declared.rms_error > 0 ? 1 - square / std::pow(declared.rms_error, 2) : 0;
     return result;
   } catch (const core::Cancelled&) {
     throw;

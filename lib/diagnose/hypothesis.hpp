@@ -27,7 +27,8 @@ struct Hypothesis {
   bool is_usual = false;
   std::string shared_cause =
       {};  ///< `cause` without what is of this case only, so that failures can be grouped; may be empty
-  bool is_measured = false;  ///< its number was chosen by what the output looks like, typed or not: it predicted no bits
+  bool is_measured =
+      false;  ///< its number was chosen by what the output looks like, typed or not: it predicted no bits
 };
 
 /// What hypotheses are made from, besides the tensors: what the reference expects as declared, and what is there.

@@ -63,6 +63,7 @@ class Search {
   /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
   void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all) {
     const Glance glance(evidence);
+    simulated_.reset();
     for (const CatalogueRow& row : catalogue()) {
       const bool is_left_out = rows != Rows::all && row.needs_all != (rows == Rows::needing_all);
       if (row.stage != stage || is_left_out) {
@@ -155,9 +156,14 @@ class Search {
       hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
     }
     constexpr std::uint64_t kMuch = 100;  // of all elements
-    const Declared declared{diagnosis_.port,     diagnosis_.rms_error,  diagnosis_.unjudged + diagnosis_.of / kMuch,
-                            is_exact_,           diagnosis_.equal_bits, diagnosis_.rms_error > 0,
-                            &diagnosis_.declared};
+    const Declared declared{diagnosis_.port,
+                            diagnosis_.rms_error,
+                            diagnosis_.unjudged + diagnosis_.of / kMuch,
+                            is_exact_,
+                            diagnosis_.equal_bits,
+                            diagnosis_.rms_error > 0,
+                            &diagnosis_.declared,
+                            hypothesis.trial.fault.empty() ? nullptr : without_fault(subject)};
     std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
     Explanation explanation = seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
     if (first_ == nullptr && !explanation.passes) {
@@ -170,6 +176,19 @@ class Search {
     } else {
       ++diagnosis_.pairs_tried;
     }
+  }
+
+  /// What the simulated device explains without a fault.
+  const Explanation* without_fault(const Subject& subject) {
+    if (!simulated_.has_value()) {
+      Hypothesis none{.name = "no fault", .family = {}, .cause = {}, .remedy = {}, .trial = as_declared(subject)};
+      none.trial.is_simulated = true;
+      simulated_ = explain(subject, none,
+                           {diagnosis_.port, diagnosis_.rms_error, diagnosis_.of, is_exact_, diagnosis_.equal_bits,
+                            diagnosis_.rms_error > 0, nullptr},
+                           flops_);
+    }
+    return &*simulated_;
   }
 
   /// The share of what no factor explains: of d and y, 1 - cos^2 of their angle is left with the best one.
@@ -212,7 +231,8 @@ class Search {
   const Subject& subject_;
   Diagnosis& diagnosis_;
   double flops_;
-  bool is_exact_ = false;  ///< the output: moved, cast or drawn
+  std::optional<Explanation> simulated_;  ///< without_fault, of the subject whose rows are tried
+  bool is_exact_ = false;                 ///< the output: moved, cast or drawn
   Clock::time_point end_ = Clock::time_point::max();
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
   std::vector<Part> parts_;            ///< that explain most first

@@ -30,6 +30,12 @@ using GivenOutputs = std::map<std::string, SharedBytes, std::less<>>;
 
 struct Trial;
 
+/// An input that nothing but the tensors tells. Saved statistics follow from other inputs, and scales of what exists only inside
+/// kernels are usual numbers; lengths and masks, which a run would derive, are the caller's.
+[[nodiscard]] inline bool must_be_given(const op::Port& port) {
+  return port.role == op::Role::input && (port.fill != op::Fill::computed || core::is_integer(port.dtype));
+}
+
 /// What the run that left the outputs did besides. Of somebody's tensors nothing is known.
 struct Conduct {
   bool guards_intact = true;  ///< nothing was written outside the tensors
@@ -66,6 +72,7 @@ struct Trial {
   std::function<op::Values(const op::ReferenceRequest&)> instead = {};
   /// Gives the values of outputs, too: the simulated device with this fault. Empty: none.
   std::string_view fault = {};
+  bool is_simulated = false;  ///< the simulated device gives the values even without a fault
   /// Outputs that take the place of those given: the same numbers in another format.
   GivenOutputs stored = {};
 };

@@ -15,6 +15,7 @@ namespace numcheck::metric {
 
 std::optional<PairTolerance> pair_tolerance(const CompareInput& input) {
   constexpr std::size_t kPerTask = 64 * kSegment;
+  constexpr double kUnbounded = 1e38;  // about as much as FP32 holds
   if (input.model->exact) {
     return std::nullopt;
   }
@@ -36,7 +37,10 @@ std::optional<PairTolerance> pair_tolerance(const CompareInput& input) {
                                                          setup.format, setup.model);
         const double limit =
             of_pair_tolerance::limit_of(element, setup.model) * of_pair_tolerance::ulp_at(y, setup.format);
-        largest[index] = std::max(largest[index], 2 * std::min(bound, limit) - rtol * y);
+        const double error = std::min(bound, limit);
+        if (error < kUnbounded) {  // of elements that any number may be in, two results have nothing in common
+          largest[index] = std::max(largest[index], 2 * error - rtol * y);
+        }
       }
     }
   });
