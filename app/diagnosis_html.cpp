@@ -18,8 +18,8 @@ std::optional<verdict::OutputPicture> picture_of(const verdict::RunResult& run, 
   return output == nullptr ? std::nullopt : output->picture;
 }
 
-op::Port port_of(const diagnose::Subject& subject, const std::string& port) {
-  return op::port_named(subject.c.op->ports(subject.c.params, *subject.c.mode), port);
+op::Port port_of(const plan::Case& c, const std::string& port) {
+  return op::port_named(c.op->ports(c.params, *c.mode), port);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::string diagnosis_html(const diagnose::Subject& subject, const diagnose::Dia
   DiagnosisPage page{.title = subject.c.id, .text = diagnosis_text(subject, diagnosis, notes, true, false)};
   const std::string& port = diagnosis.port;
   if (const auto before = port.empty() ? std::nullopt : picture_of(diagnosis.declared, port)) {
-    page.maps.push_back({fmt::format("{} as declared", port), *before, port_of(subject, port)});
+    page.maps.push_back({fmt::format("{} as declared", port), *before, port_of(subject.c, port)});
   }
   if (!diagnosis.passing.empty() && diagnosis.passing.front().applied != nullptr) {
     const diagnose::Explanation& best = diagnosis.passing.front();
@@ -37,7 +37,7 @@ std::string diagnosis_html(const diagnose::Subject& subject, const diagnose::Dia
     const double flops = diagnose::Effort().declared_flops;
     const verdict::RunResult run = diagnose::judge(applied.subject, applied.trial, flops, diagnose::Depth::pictures);
     if (const auto after = picture_of(run, port)) {
-      page.maps.push_back({fmt::format("{}, if {}", port, best.cause), *after, port_of(applied.subject, port)});
+      page.maps.push_back({fmt::format("{}, if {}", port, best.cause), *after, port_of(applied.trial.c, port)});
     }
   }
   return report::views::render_diagnosis(page);

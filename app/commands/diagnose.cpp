@@ -68,8 +68,10 @@ class DiagnoseCommand : public Command {
     cli.add_option("--json", json_, "write the diagnosis to this file; - writes it, and nothing else, to stdout")
         ->type_name("PATH")
         ->group("Output");
-    cli.add_option("--html", html_,
-                   "write a page with the diagnosis and the map of the errors, before and after the cause is applied")
+    cli.add_option(
+           "--html", html_,
+           "write a page with the diagnosis and the map of the errors, before and after the cause is applied; - "
+           "writes it, and nothing else, to stdout")
         ->type_name("PATH")
         ->group("Output");
     cli.add_option("--device", device_,
@@ -173,11 +175,12 @@ class DiagnoseCommand : public Command {
     if (!json_.empty()) {
       write_json(context, json_of(answer));
     }
-    if (!html_.empty()) {
-      core::write_file(html_, diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes));
-    }
-    if (json_ != "-") {
+    if (json_ != "-" && html_ != "-") {
       context.terminal.out(text_of(context, answer));
+    }
+    if (!html_.empty()) {  // after the answer, which a picture that fails must not take along
+      const std::string page = diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes);
+      html_ == "-" ? context.terminal.data(page) : core::write_file(html_, page);
     }
     return exit_code(answer.diagnosis);
   }

@@ -35,11 +35,8 @@ class DeviceExecutor : public worker::Executor {
 
   [[nodiscard]] worker::Support supports(const plan::Case& c, const worker::ExecuteOptions& options) override {
     Backend* backend = backend_of(c);
-    if (std::string obstacle = missing_binding(c); !obstacle.empty()) {
-      return {false, std::move(obstacle)};
-    }
     if (backend == nullptr) {
-      return {false, needs_cuda(c)};
+      return {false, no_backend(c)};
     }
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     const Call call{&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject};
@@ -54,11 +51,8 @@ class DeviceExecutor : public worker::Executor {
   [[nodiscard]] worker::Outcome execute(const plan::Case& c, std::span<const worker::HostPort> ports,
                                         const worker::ExecuteOptions& options, const worker::RunSink& sink) override {
     Backend* backend = backend_of(c);
-    if (std::string obstacle = missing_binding(c); !obstacle.empty()) {
-      return {worker::Outcome::Kind::unsupported, std::move(obstacle), 0};
-    }
     if (backend == nullptr) {
-      return {worker::Outcome::Kind::unsupported, needs_cuda(c), 0};
+      return {worker::Outcome::Kind::unsupported, no_backend(c), 0};
     }
     return harness_.run(*backend, c, ports, options, sink);
   }
@@ -72,11 +66,10 @@ class DeviceExecutor : public worker::Executor {
     return find(c.backend == plan::kAutoBackend ? preferred(c.op->name) : plan::backend_of(c.backend));
   }
 
-  /// Why no device can run the case: the backend does not have the op. Empty if it does.
-  [[nodiscard]] std::string missing_binding(const plan::Case& c) const {
-    const std::string_view backend = plan::backend_of(c.backend);
-    if (c.backend == plan::kAutoBackend || find_binding(bindings_, backend, c.op->name) != nullptr) {
-      return "";
+  /// Why there is no backend: none has the op under that name, or it needs a card.
+  [[nodiscard]] std::string no_backend(const plan::Case& c) const {
+    if (find_binding(bindings_, plan::backend_of(c.backend), c.op->name) != nullptr) {
+      return fmt::format("the backend {} needs a CUDA device; this is {}", c.backend, device_.name);
     }
     std::vector<std::string_view> having;
     for (const Binding* binding : bindings_) {
@@ -84,14 +77,7 @@ class DeviceExecutor : public worker::Executor {
         having.push_back(binding->backend);
       }
     }
-    if (having.empty()) {  // of a table that is not this one
-      return "";
-    }
-    return fmt::format("{} has no {}; backends that have it: {}", backend, c.op->name, fmt::join(having, ", "));
-  }
-
-  [[nodiscard]] std::string needs_cuda(const plan::Case& c) const {
-    return fmt::format("the backend {} needs a CUDA device; this is {}", c.backend, device_.name);
+    return fmt::format("{} has no {}; backends that have it: {}", c.backend, c.op->name, fmt::join(having, ", "));
   }
 
   [[nodiscard]] std::string_view preferred(std::string_view op) const {

@@ -158,7 +158,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     }
     result.rms_left = error_of(*output).rms;
     // NaN and infinities that are not there have no error, and explain nothing.
-    const Baseline baseline(declared, !hypothesis.trial.fault.empty());
+    const Baseline baseline(declared, hypothesis.trial.fault.has_value());
     const bool gains = gains_bits(result.equal_bits, baseline.equal_bits, result.of);
     const bool has_pattern = output->statistics.nonfinite_mismatch == 0;
     const auto share_of = [&](double rms) {
@@ -169,7 +169,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     constexpr double kNearlyAll = 0.98, kAllError = 1 - 1e-8, kSomething = 0.5;
     const bool has_bits = output->statistics.flip_rate.has_value() &&
                           static_cast<double>(result.equal_bits) >= kNearlyAll * static_cast<double>(result.of);
-    const bool is_simulated = !hypothesis.trial.fault.empty();
+    const bool is_simulated = hypothesis.trial.fault.has_value();
     const bool is_fault =
         is_simulated && subject.known == nullptr && result.of >= kFewest && has_pattern &&
         (has_bits ? share_of(baseline.rms_error) > kSomething && gains : share_of(baseline.rms_error) >= kAllError);

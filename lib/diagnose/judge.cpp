@@ -57,7 +57,7 @@ void compute_values(const Subject& subject, const Trial& trial, prepare::Prepare
     *yardsticks = reference.yardsticks(request);
   }
   auto values = std::make_shared<op::Values>(values_of_trial(reference, trial, request));
-  if (trial.is_simulated || !trial.fault.empty()) {
+  if (trial.fault.has_value()) {
     simulate(subject, trial, made.cases.front(), *values, *yardsticks);
   }
   change(subject, trial, *values, *yardsticks);
@@ -179,7 +179,7 @@ Expected expect(const Subject& subject, const Trial& trial, double flops_limit) 
   const op::ReferenceRequest request{&group.params, group.in_order.front()->operands, group.sample, true};
   Expected expected{group.sample, values_of_trial(group.row->reference, trial, request)};
   op::Yardsticks none;
-  if (trial.is_simulated || !trial.fault.empty()) {
+  if (trial.fault.has_value()) {
     simulate(subject, trial, made.cases.front(), expected.values, none);
   }
   change(subject, trial, expected.values, none);

@@ -163,7 +163,7 @@ class Search {
                             diagnosis_.equal_bits,
                             diagnosis_.rms_error > 0,
                             &diagnosis_.declared,
-                            hypothesis.trial.fault.empty() ? nullptr : without_fault(subject)};
+                            hypothesis.trial.fault.has_value() ? without_fault(subject) : nullptr};
     std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
     Explanation explanation = seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
     if (first_ == nullptr && !explanation.passes) {
@@ -182,7 +182,7 @@ class Search {
   const Explanation* without_fault(const Subject& subject) {
     if (!simulated_.has_value()) {
       Hypothesis none{.name = "no fault", .family = {}, .cause = {}, .remedy = {}, .trial = as_declared(subject)};
-      none.trial.is_simulated = true;
+      none.trial.fault = "";
       simulated_ = explain(subject, none,
                            {diagnosis_.port, diagnosis_.rms_error, diagnosis_.of, is_exact_, diagnosis_.equal_bits,
                             diagnosis_.rms_error > 0, nullptr},

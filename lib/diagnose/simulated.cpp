@@ -114,7 +114,7 @@ Memory simulated(const Subject& subject, const Trial& trial, const prepare::Prep
   const bool has_passes = !op::passes_of(*trial.c.op, trial.c.params).empty();
   for (const bool in_full : {true, false}) {
     Memory memory(prepared, in_full);
-    if ((!in_full || !has_passes) && subject.simulator->run(trial.c, memory.ports(), trial.fault)) {
+    if ((!in_full || !has_passes) && subject.simulator->run(trial.c, memory.ports(), *trial.fault)) {
       return memory;
     }
   }

@@ -249,19 +249,19 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
           output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
         }
       });
-  return {std::move(name),
-          std::string(kPlaces),
-          std::move(cause),
-          content.empty() ? "Look at what they have in common: a tile that is not written or written twice, a race, "
-                            "memory that something "
-                            "else writes to, or a head, row or column that is computed in another way."
-                          : "Look for elements that are not written, or are masked by mistake.",
-          std::move(trial),
-          0,
-          false,
-          false,
-          content.empty() ? fmt::format("some elements of {} are wrong, and the others right", evidence.port)
-                          : fmt::format("some elements of {} are all {}", evidence.port, content)};
+  Hypothesis all{.name = std::move(name),
+                 .family = std::string(kPlaces),
+                 .cause = std::move(cause),
+                 .remedy =
+                     "Look at what they have in common: a tile that is not written or written twice, a race, memory "
+                     "that something else writes to, or a head, row or column that is computed in another way.",
+                 .trial = std::move(trial),
+                 .shared_cause = fmt::format("some elements of {} are wrong, and the others right", evidence.port)};
+  if (!content.empty()) {
+    all.remedy = "Look for elements that are not written, or are masked by mistake.";
+    all.shared_cause = fmt::format("some elements of {} are all {}", evidence.port, content);
+  }
+  return all;
 }
 
 /// Wrong elements that are all the same: of the whole output, or of a part of it.

@@ -70,9 +70,9 @@ struct Trial {
   std::function<void(op::Values&, op::Yardsticks&)> then = {};
   /// Gives the values of outputs instead of the reference, which then gives only what they may err; may be empty.
   std::function<op::Values(const op::ReferenceRequest&)> instead = {};
-  /// Gives the values of outputs, too: the simulated device with this fault. Empty: none.
-  std::string_view fault = {};
-  bool is_simulated = false;  ///< the simulated device gives the values even without a fault
+  /// Gives the values of outputs, too: the simulated device with this fault, or, if it is empty, without one. Nothing: the
+  /// reference does.
+  std::optional<std::string_view> fault = {};
   /// Outputs that take the place of those given: the same numbers in another format.
   GivenOutputs stored = {};
 };

@@ -15,7 +15,6 @@ namespace numcheck::metric {
 
 std::optional<PairTolerance> pair_tolerance(const CompareInput& input) {
   constexpr std::size_t kPerTask = 64 * kSegment;
-  constexpr double kUnbounded = 1e38;  // about as much as FP32 holds
   if (input.model->exact) {
     return std::nullopt;
   }
@@ -38,7 +37,8 @@ std::optional<PairTolerance> pair_tolerance(const CompareInput& input) {
         const double limit =
             of_pair_tolerance::limit_of(element, setup.model) * of_pair_tolerance::ulp_at(y, setup.format);
         const double error = std::min(bound, limit);
-        if (error < kUnbounded) {  // of elements that any number may be in, two results have nothing in common
+        if (error <
+            setup.undetermined_bound) {  // where any number of the output is right, two results have nothing in common
           largest[index] = std::max(largest[index], 2 * error - rtol * y);
         }
       }

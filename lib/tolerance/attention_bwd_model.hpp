@@ -154,7 +154,8 @@ template <class Fact>
 /// with most of a query's weight is that of lse, too. R max a and R max e bound the same. dq has y^2 l instead, since the
 /// whole query shares it.
 ///
-/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), or sqrt(N W) where FP32 does not hold R; likewise for the errors of p (g a + u e), dp (g b) and D.
+/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), or sqrt(N W) where FP32 does not hold R; likewise for the errors
+/// of p (g a + u e), dp (g b) and D.
 /// V: the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or
 /// do (dk: k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e.
 ///

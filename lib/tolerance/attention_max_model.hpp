@@ -32,9 +32,10 @@ enum class MaxLogitFact : std::size_t {
 ///
 /// with the variance of that loss added. With a cap, t^2 in V is that of the larger of min(|t|, cap) and slope |t|, and
 /// slope = 1 - tanh^2 is that of the cap three deviations sqrt(v) closer to 0, where errors may have brought its argument:
-/// those of huge products are larger than what is left to the cap. slope^2 v is at most (2 cap)^2. Structured inputs (data::Order): t_S (slope magnitude)^2 instead of t_S t^2 if that
-/// is larger, and 4 v^2 / 3 t^2 more: q and k may all be rounded to TF32 by the same part. The last factor bounds the mean square of the largest of so many errors; rounding,
-/// which keeps the order, has no rivals. The 16 u cover the scale, cap and bias, and the conversions of kernels that
+/// those of huge products are larger than what is left to the cap. slope^2 v is at most (2 cap)^2. Structured inputs
+/// (data::Order): v has t_S magnitude^2 instead of t_S t^2 if that is larger, and 4 / 3 t^2 times the square of TF32's unit
+/// roundoff more: q and k may all be rounded to it by the same part. The last factor bounds the mean square of the largest
+/// of so many errors; rounding, which keeps the order, has no rivals. The 16 u cover the scale, cap and bias, and the conversions of kernels that
 /// compute exp as 2^x. A query that sees nothing has -infinity.
 ///
 /// Source: derived here. Checked against emulated kernels (tests/reference/attention_error_test.cpp).

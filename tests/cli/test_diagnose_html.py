@@ -60,6 +60,13 @@ class DiagnoseHtml(CliTest):
         self.assertEqual(page.titles, [])
         self.assertIn(text.splitlines()[0], page.text)
 
+    def test_stdout_has_the_page_and_nothing_else(self):
+        self.page_of("missing_k_tail")
+        (file,) = (self.folder / "kept").iterdir()
+        done = self.run_cli("diagnose", "--tensors", file, "--html", "-", code=1)
+        self.assertEqual(done.stdout, (self.folder / "why.html").read_text())
+        self.assertIn("--json", self.run_cli("diagnose", "--tensors", file, "--html", "-", "--json", "-", code=2).stderr)
+
     def test_refusals(self):
         self.page_of("missing_k_tail")
         (kept,) = (self.folder / "kept").iterdir()

@@ -129,6 +129,12 @@ class Words(CliTest):
                         f"--resume an out/{name}: that is a file; name the folder of a run: --resume 'an out'\n")
         self.expect(["run", self.small, "--resume", self.small], f"--resume {self.small}: that is a file; name the folder of a run")
 
+    def test_a_backend_without_the_op_says_so(self):
+        case = {"op": "attention_fwd", "mode": "bf16", "backend": "cublaslt",
+                "params": {"batches": 1, "heads": 1, "sq": 1, "sk": 1, "d": 8}}
+        done = self.run_cli("run", self.plan(case=case), *SIM, code=4)
+        self.assertIn("unsupported: cublaslt has no attention_fwd; backends that have it: cuda, cudnn, ", done.stdout)
+
     def test_exec_without_cases_says_so(self):
         for text in (b"", b"\n\n", b" \t\n"):
             done = self.run_cli("exec", *SIM, stdin=text, code=4)

@@ -1,6 +1,7 @@
 #include "metric/pair_tolerance.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +47,16 @@ TEST(PairTolerance, two_right_results_keep_it_and_the_worst_ones_need_it) {
     closest = std::max(closest, 2 * error / allowed);
   }
   EXPECT_GT(closest, 0.9);
+}
+
+TEST(PairTolerance, elements_that_any_number_may_be_in_do_not_count) {
+  Problem problem = make_problem(core::Dtype::fp32, {.rows = 4, .cols = 8}, 1e-6, 5);
+  const auto usual = pair_tolerance(problem.input());
+  problem.magnitude[9] = std::numeric_limits<float>::max();
+  problem.deviation[9] = std::numeric_limits<float>::infinity();
+  const auto found = pair_tolerance(problem.input());
+  ASSERT_TRUE(usual.has_value() && found.has_value());
+  EXPECT_LE(found->atol, usual->atol);
 }
 
 TEST(PairTolerance, an_exact_output_has_none) {
