@@ -1,0 +1,187 @@
+#include "diagnose/trials.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/cancel.hpp"
+#include "core/error.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// Numbers of the delivered output where they are expected, in the order of the reference's values.
+core::Buffer<double> decode_delivered(const Subject& subject, std::string_view port_name, const op::Sample& sample) {
+  core::Buffer<double> all = delivered_numbers(subject, port_name);
+  if (sample.all()) {
+    return all;
+  }
+  core::Buffer<double> some(sample.indices.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    some[i] = all[static_cast<std::size_t>(sample.indices[i])];
+  }
+  return some;
+}
+
+}  // namespace
+
+void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
+  const Glance glance(evidence);
+  simulated_.reset();
+  for (const CatalogueRow& row : catalogue()) {
+    const bool is_left_out = rows != Rows::all && row.needs_all != (rows == Rows::needing_all);
+    if (row.stage != stage || is_left_out) {
+      continue;
+    }
+    for (Hypothesis& hypothesis : made_by(row, evidence)) {
+      if (Clock::now() > end_) {
+        diagnosis_.pairs_left = true;
+        return;
+      }
+      if (!is_explained(hypothesis)) {
+        add(evidence.subject, glance, std::move(hypothesis));
+      }
+    }
+  }
+}
+
+void Trials::try_pairs(double seconds) {
+  if (seconds <= 0) {
+    return;
+  }
+  end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const std::vector<Part> first = std::exchange(parts_, {});
+  for (const Part& part : first) {
+    if (Clock::now() > end_) {
+      diagnosis_.pairs_left = true;
+      return;
+    }
+    const Subject known = with_known(subject_, part.hypothesis.trial);
+    first_ = &part.hypothesis;
+    with_evidence(known, [&](const Evidence& evidence) {
+      for (const Stage stage : {Stage::first, Stage::simulated, Stage::last_resort}) {
+        if (is_open(diagnosis_)) {
+          try_rows(evidence, stage);
+        }
+      }
+    });
+    first_ = nullptr;
+    if (!is_open(diagnosis_)) {
+      return;
+    }
+  }
+}
+
+void Trials::with_evidence(const Subject& subject, const std::function<void(const Evidence&)>& body) {
+  FactsByPort facts;
+  static_cast<void>(judge(subject, as_declared(subject), flops_, Depth::gates, &facts));
+  const Expected expected = expect(subject, as_declared(subject), flops_);
+  const auto values = std::ranges::find(expected.values.outputs, diagnosis_.port, &op::OutputValues::port);
+  if (values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing
+    return;
+  }
+  const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
+  is_exact_ = values->bit_exact || values->unpredictable;
+  body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong, expected.sample});
+}
+
+std::vector<Hypothesis> Trials::made_by(const CatalogueRow& row, const Evidence& evidence) {
+  try {
+    return row.make(evidence);
+  } catch (const core::Cancelled&) {
+    throw;
+  } catch (const core::Error& error) {
+    diagnosis_.excluded.push_back({.name = std::string(row.name),
+                                   .family = std::string(row.name),
+                                   .cause = std::string(row.doc),
+                                   .remedy = {},
+                                   .failing = fmt::format("could not be tried: {}", error.what())});
+    return {};
+  }
+}
+
+bool Trials::is_explained(const Hypothesis& hypothesis) const {
+  return !hypothesis.family.empty() && std::ranges::any_of(diagnosis_.passing, [&](const Explanation& one) {
+    return one.family == hypothesis.family && one.contradicts.empty();
+  });
+}
+
+void Trials::add(const Subject& subject, const Glance& glance, Hypothesis hypothesis) {
+  hypothesis.is_measured |= first_ != nullptr;  // of so many pairs, one has a few bits by chance
+  if (first_ != nullptr && family_of(hypothesis) != family_of(*first_)) {  // otherwise it takes the first one's place
+    hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
+    hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
+    hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
+  }
+  constexpr std::uint64_t kMuch = 100;  // of all elements
+  const Declared declared{diagnosis_.port,
+                          diagnosis_.rms_error,
+                          diagnosis_.unjudged + diagnosis_.of / kMuch,
+                          is_exact_,
+                          diagnosis_.equal_bits,
+                          diagnosis_.rms_error > 0,
+                          &diagnosis_.declared,
+                          hypothesis.trial.fault.has_value() ? without_fault(subject) : nullptr};
+  std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
+  Explanation explanation = seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
+  if (first_ == nullptr && !explanation.passes) {
+    remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
+  }
+  if (explanation.passes) {
+    diagnosis_.passing.push_back(std::move(explanation));
+  } else if (first_ == nullptr) {
+    diagnosis_.excluded.push_back(std::move(explanation));
+  } else {
+    ++diagnosis_.pairs_tried;
+  }
+}
+
+const Explanation* Trials::without_fault(const Subject& subject) {
+  if (!simulated_.has_value()) {
+    Hypothesis none{.name = "no fault", .family = {}, .cause = {}, .remedy = {}, .trial = as_declared(subject)};
+    none.trial.fault = "";
+    simulated_ = explain(subject, none,
+                         {diagnosis_.port, diagnosis_.rms_error, diagnosis_.of, is_exact_, diagnosis_.equal_bits,
+                          diagnosis_.rms_error > 0, nullptr},
+                         flops_);
+  }
+  return &*simulated_;
+}
+
+double Trials::share_if_scaled(const Explanation& explanation) const {
+  const double left = 1 - explanation.cosine * explanation.cosine;
+  const double declared = 1 - diagnosis_.cosine * diagnosis_.cosine;
+  return declared > 0 ? 1 - left / declared : 0;
+}
+
+void Trials::remember(Hypothesis hypothesis, double share) {
+  constexpr std::size_t kMost = 16, kMostOfFamily = 6;
+  constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
+  constexpr double kSomething = 0.02;
+  if (!(share > kSomething)) {
+    return;
+  }
+  const std::string& family = family_of(hypothesis);
+  const auto is_same = [&](const Part& part) { return family_of(part.hypothesis) == family; };
+  const auto best = std::ranges::find_if(parts_, is_same);
+  constexpr double kAsGood = 0.5;
+  if (hypothesis.is_usual && best != parts_.end() && share > kAsGood * best->share) {
+    share = std::max(share, best->share + 2 * kAlike);
+  }
+  if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_same), kMostOfFamily)) {
+    const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_same);
+    if (least->share >= share) {
+      return;
+    }
+    parts_.erase(std::next(least).base());
+  }
+  const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share - kAlike; });
+  parts_.insert(place, {std::move(hypothesis), share});
+  if (parts_.size() > kMost) {
+    parts_.pop_back();
+  }
+}
+
+}  // namespace numcheck::diagnose

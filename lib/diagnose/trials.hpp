@@ -1,0 +1,62 @@
+// The trials of a search: hypotheses of the catalogue, one by one and in pairs.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "diagnose/explanation.hpp"
+#include "diagnose/glance.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "diagnose/search.hpp"
+
+namespace numcheck::diagnose {
+
+/// Which rows of the catalogue a subject is for: of a part of an output, those that do not need all of it.
+enum class Rows { all, needing_all, needing_part };
+
+/// Tries what the catalogue has, and remembers what explains most. Subject and diagnosis must outlive this object.
+class Trials {
+ public:
+  Trials(const Subject& subject, Diagnosis& diagnosis, double flops)
+      : subject_(subject), diagnosis_(diagnosis), flops_(flops) {}
+
+  /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
+  void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all);
+  /// The first cause is one of those that explained most, the second one any. Ends after that time.
+  void try_pairs(double seconds);
+  /// Calls body(evidence) with what is expected of the subject, if anything is expected of that output.
+  void with_evidence(const Subject& subject, const std::function<void(const Evidence&)>& body);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A hypothesis that does not explain all, but may be one of two causes.
+  struct Part {
+    Hypothesis hypothesis;
+    double share = 0;  ///< of the squared error that it explains, or of what no factor explains
+  };
+
+  /// A row that fails is one less, and says so: with a known cause, its references may not exist.
+  std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence);
+  [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const;
+  void add(const Subject& subject, const Glance& glance, Hypothesis hypothesis);
+  /// What the simulated device explains without a fault.
+  const Explanation* without_fault(const Subject& subject);
+  /// The share of what no factor explains: of d and y, 1 - cos^2 of their angle is left with the best one.
+  [[nodiscard]] double share_if_scaled(const Explanation& explanation) const;
+  /// Keeps the few that explain most. Of a family some: the number that fits best makes up for another cause as well, so that
+  /// a usual one comes before it.
+  void remember(Hypothesis hypothesis, double share);
+
+  const Subject& subject_;
+  Diagnosis& diagnosis_;
+  double flops_;
+  std::optional<Explanation> simulated_;  ///< without_fault, of the subject whose rows are tried
+  bool is_exact_ = false;                 ///< the output: moved, cast or drawn
+  Clock::time_point end_ = Clock::time_point::max();
+  const Hypothesis* first_ = nullptr;  ///< the first of two causes
+  std::vector<Part> parts_;            ///< that explain most first
+};
+
+}  // namespace numcheck::diagnose
