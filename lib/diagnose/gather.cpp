@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "data/inputs.hpp"
+#include "diagnose/attention_likeness.hpp"
 #include "diagnose/likeness.hpp"
 #include "diagnose/orientation.hpp"
 #include "machine/memory.hpp"
@@ -24,8 +25,9 @@ using core::Dtype;
 
 class Gatherer {
  public:
-  Gatherer(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup)
-      : request_(request), lookup_(lookup) {
+  Gatherer(const GatherRequest& request, const AttentionReading* reading, prepare::Catalog catalog,
+           plan::OpLookup lookup)
+      : request_(request), reading_(reading), lookup_(lookup) {
     gathered_.subject.catalog = catalog;
     gathered_.subject.device.sm = request.sm;
     gathered_.subject.device.simulated = true;
@@ -38,6 +40,11 @@ class Gatherer {
     choose_output_format(mode);
     make_case(mode, fitted_params(mode));
     require_memory();
+    Arranged moved;
+    if (reading_ != nullptr) {
+      moved = arranged(*reading_, tensors_);
+      tensors_ = moved.tensors;
+    }
     take_tensors();
     std::ranges::move(settle_orientation(gathered_.subject, request_.params), std::back_inserter(gathered_.notes));
     return std::move(gathered_);
@@ -115,6 +122,12 @@ class Gatherer {
   [[nodiscard]] std::vector<TensorShape> shapes() const {
     std::vector<TensorShape> all;
     for (const NamedTensor& named : tensors_) {
+      const auto read = reading_ == nullptr ? std::vector<TensorShape>::const_iterator()
+                                            : std::ranges::find(reading_->shapes, named.port, &TensorShape::port);
+      if (reading_ != nullptr && read != reading_->shapes.end()) {
+        all.push_back(*read);
+        continue;
+      }
       all.push_back({named.port, named.tensor.shape});
     }
     return all;
@@ -265,16 +278,52 @@ class Gatherer {
   }
 
   const GatherRequest& request_;
+  const AttentionReading* reading_;  ///< how tensors of attention are read; null: as the ports have them
   plan::OpLookup lookup_;
   std::vector<NamedTensor> tensors_;  ///< those that are of the op
   ChosenParams params_;
   Gathered gathered_;
 };
 
+/// What was read from the shapes of attention's tensors, and how certain that is.
+std::string note_of(const std::vector<AttentionReading>& readings, const ChosenReading& chosen) {
+  const AttentionReading& reading = readings[chosen.index];
+  std::string text = fmt::format("layout = {}: {} heads of {} x {} ({} of keys) in {} sequences", reading.layout,
+                                 reading.p.heads, reading.p.sq, reading.p.d, reading.p.key_heads(), reading.p.batches);
+  std::vector<std::string_view> others;
+  for (const AttentionReading& other : readings) {
+    if (&other != &reading) {
+      others.push_back(other.layout);
+    }
+  }
+  if (others.empty()) {
+    return text;
+  }
+  const std::string as_well = fmt::format("; the shapes fit {} as well, and the numbers ", fmt::join(others, " and "));
+  switch (chosen.certainty) {
+    case ChosenReading::Certainty::proven:
+      return text + as_well + "fit only this";
+    case ChosenReading::Certainty::likely:
+      return text + as_well + fmt::format("are nearest to this: --param layout={} reads the other", others.front());
+    case ChosenReading::Certainty::none:
+      break;
+  }
+  return text + as_well + fmt::format("do not tell: --param layout={} reads the other", others.front());
+}
+
 }  // namespace
 
 Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
-  return Gatherer(request, catalog, lookup).gather();
+  const std::vector<AttentionReading> readings = attention_readings(*request.op, request.params, request.tensors);
+  if (readings.empty()) {
+    return Gatherer(request, nullptr, catalog, lookup).gather();
+  }
+  const ChosenReading chosen = choose(readings, request.tensors);
+  GatherRequest read = request;
+  read.params = readings[chosen.index].params;
+  Gathered gathered = Gatherer(read, &readings[chosen.index], catalog, lookup).gather();
+  gathered.notes.insert(gathered.notes.begin(), note_of(readings, chosen));
+  return gathered;
 }
 
 }  // namespace numcheck::diagnose

@@ -6,18 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "data/tensor_file.hpp"
+#include "diagnose/attention_reading.hpp"
 #include "diagnose/fit.hpp"
 #include "diagnose/subject.hpp"
 
 namespace numcheck::diagnose {
-
-/// A tensor, and the port that it is taken for.
-struct NamedTensor {
-  std::string port;
-  data::FileTensor tensor;    ///< its file must outlive the call
-  bool may_be_other = false;  ///< nobody said that it is of the op: it has the name of a port, or is left out
-};
 
 struct GatherRequest {
   const op::Op* op = nullptr;

@@ -1,0 +1,228 @@
+"""te-numcheck diagnose: tensors with the dimensions that people have them in, attention's in every layout."""
+
+import json
+import unittest
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+from support import CliTest
+
+B, H, KV, SQ, SK, D = 2, 4, 2, 24, 40, 16
+AXES = {"bshd": (0, 2, 1, 3), "bhsd": (0, 1, 2, 3), "sbhd": (2, 0, 1, 3)}  # of tensors [b, h, s, d]
+
+
+def softmax(s):
+    p = np.exp(s - s.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)
+
+
+def visible(sq, sk, mask):
+    i, j = np.arange(sq)[:, None], np.arange(sk)[None, :]
+    offset = {"none": sk, "causal": 0, "causal_bottom_right": sk - sq}[mask]
+    return j <= i + offset
+
+
+def attention(q, k, v, mask="none", scale=None, head_map=lambda h: h // (H // KV), gradient=None):
+    """[b, h, s, d] in doubles: o, lse, or, with a gradient of o, dq, dk, dv."""
+    scale = 1 / np.sqrt(np.float64(q.shape[-1])) if scale is None else scale
+    maps = [head_map(h) for h in range(q.shape[1])]
+    keys, values = k[:, maps], v[:, maps]
+    s = np.where(visible(q.shape[2], k.shape[2], mask), scale * q @ keys.swapaxes(-1, -2), -np.inf)
+    p = softmax(s)
+    o = p @ values
+    lse = np.log(np.exp(s - s.max(-1, keepdims=True)).sum(-1)) + s.max(-1)
+    if gradient is None:
+        return {"o": o, "lse": lse}
+    ds = p * (gradient @ values.swapaxes(-1, -2) - (gradient * o).sum(-1, keepdims=True))
+    dk, dv = np.zeros_like(k), np.zeros_like(v)
+    for h, key_head in enumerate(maps):
+        dk[:, key_head] += scale * ds[:, h].swapaxes(-1, -2) @ q[:, h]
+        dv[:, key_head] += p[:, h].swapaxes(-1, -2) @ gradient[:, h]
+    return {"dq": scale * ds @ keys, "dk": dk, "dv": dv}
+
+
+@unittest.skipIf(np is None, "python3-numpy is not installed")
+class DiagnoseLayouts(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.rng = np.random.default_rng(7)
+
+    def normal(self, *shape):
+        return self.rng.standard_normal(shape).astype(np.float32).astype(np.float64)
+
+    def save(self, inputs, outputs):
+        arguments = []
+        for option, tensors in (("--in", inputs), ("--out", outputs)):
+            for name, values in tensors.items():
+                values = np.asarray(values)
+                np.save(self.folder / f"{name}.npy", np.ascontiguousarray(values if values.dtype.kind == "i" else values.astype(np.float32)))
+                arguments += [option, f"{name}={name}.npy"]
+        return arguments
+
+    def diagnose(self, op, inputs, outputs, *more, code):
+        done = self.run_cli("diagnose", op, *self.save(inputs, outputs), *more, "--effort", "quick", "--json", "-", code=code)
+        return json.loads(done.stdout)
+
+    def operands(self, sq=SQ, sk=SK, h=H, kv=KV, b=B):
+        return {"q": self.normal(b, h, sq, D), "k": self.normal(b, kv, sk, D), "v": self.normal(b, kv, sk, D)}
+
+    @staticmethod
+    def in_layout(layout, tensors):
+        return {name: value if name == "lse" else value.transpose(AXES[layout]) for name, value in tensors.items()}
+
+    def says_layout(self, found, layout):
+        self.assertTrue(any(note.startswith(f"layout = {layout}") for note in found["notes"]), found["notes"])
+
+    def causes(self, found):
+        self.assertEqual(found["verdict"], "wrong", found)
+        return [cause["name"] for cause in found["causes"]]
+
+    def test_right_results_are_correct_in_every_layout(self):
+        for layout in AXES:
+            for mask in ("none", "causal", "causal_bottom_right"):
+                with self.subTest(layout=layout, mask=mask):
+                    given = self.operands()
+                    right = attention(**given, mask=mask)
+                    inputs, outputs = self.in_layout(layout, given), self.in_layout(layout, right)
+                    found = self.diagnose("attention_fwd", inputs, outputs, "--param", f"mask={mask}", code=0)
+                    self.says_layout(found, layout)
+
+    def test_wrong_results_are_named_in_every_layout(self):
+        for layout in AXES:
+            with self.subTest(layout=layout):
+                given = self.operands()
+                inputs = self.in_layout(layout, given)
+                wrong = {
+                    "scale=1": ("none", attention(**given, scale=1)),
+                    "mask=causal": ("causal_bottom_right", attention(**given, mask="causal")),
+                    "head_map_rotated": ("none", attention(**given, head_map=lambda h: h % KV)),
+                }
+                for name, (mask, result) in wrong.items():
+                    found = self.diagnose("attention_fwd", inputs, self.in_layout(layout, {"o": result["o"]}), "--param", f"mask={mask}", code=1)
+                    self.says_layout(found, layout)
+                    self.assertIn(name, self.causes(found))
+
+    def test_gradients_in_every_layout(self):
+        for layout in AXES:
+            with self.subTest(layout=layout):
+                given = self.operands()
+                gradient = self.normal(B, H, SQ, D)
+                inputs = self.in_layout(layout, {**given, "do": gradient})
+                right = attention(**given, gradient=gradient)
+                for names in (("dq", "dk", "dv"), ("dv",), ("dk",)):
+                    outputs = self.in_layout(layout, {name: right[name] for name in names})
+                    self.says_layout(self.diagnose("attention_bwd", inputs, outputs, code=0), layout)
+                wrong = attention(**given, scale=1, gradient=gradient)
+                found = self.diagnose("attention_bwd", inputs, self.in_layout(layout, {"dq": wrong["dq"]}), code=1)
+                self.says_layout(found, layout)
+
+    def test_where_all_sizes_are_equal_the_numbers_decide(self):
+        given = self.operands(sq=6, sk=6, h=6, kv=6, b=6)
+        right = attention(**given, head_map=lambda h: h)
+        for layout in AXES:
+            with self.subTest(layout=layout):
+                inputs, outputs = self.in_layout(layout, given), self.in_layout(layout, {"o": right["o"]})
+                found = self.diagnose("attention_fwd", inputs, outputs, code=0)
+                self.says_layout(found, layout)
+                self.assertIn("as well, and the numbers fit only this", found["notes"][0])
+                found = self.diagnose("attention_fwd", inputs, outputs, "--param", f"layout={layout}", code=0)
+                self.assertNotIn("as well", found["notes"][0])
+                other = "bhsd" if layout != "bhsd" else "bshd"
+                self.diagnose("attention_fwd", inputs, outputs, "--param", f"layout={other}", code=1)
+
+    def test_statistics_in_the_orders_that_libraries_have(self):
+        given = self.operands()
+        right = attention(**given)
+        inputs = self.in_layout("bshd", given)
+        o = right["o"].transpose(AXES["bshd"])
+        lse = right["lse"]
+        for order in (lse, lse[..., None], lse.transpose(0, 2, 1), lse.reshape(B * H, SQ)):
+            with self.subTest(shape=order.shape):
+                self.says_layout(self.diagnose("attention_fwd", inputs, {"o": o, "lse": order}, code=0), "bshd")
+        found = self.diagnose("attention_fwd", inputs, {"o": o.reshape(B, SQ, H * D), "lse": lse / np.log(2)}, code=1)
+        self.assertEqual(found["output"], "lse")
+
+    def test_sequences_one_after_another(self):
+        lengths, keys = [5, 9, 1, 12], [7, 9, 3, 12]
+        parts = [self.operands(sq=n, sk=m, b=1) for n, m in zip(lengths, keys)]
+
+        def joined(tensors, name):
+            return np.concatenate([one[name][0].swapaxes(0, 1) for one in tensors])
+
+        for mask in ("none", "causal_bottom_right"):
+            right = [attention(**one, mask=mask) for one in parts]
+            inputs = {name: joined(parts, name) for name in "qkv"}
+            o, lse = joined(right, "o"), np.concatenate([one["lse"][0].T for one in right])
+            starts = {"q_lengths": np.cumsum([0, *lengths]).astype(np.int32), "kv_lengths": np.cumsum([0, *keys]).astype(np.int32)}
+            counts = {"q_lengths": np.array(lengths, np.int64), "kv_lengths": np.array(keys, np.int64)}
+            padding = ["--param", "mask=padding" + ("" if mask == "none" else "_causal_bottom_right")]
+            for given, statistic in ((starts, lse), (counts, lse.T), (counts, lse[..., None])):
+                with self.subTest(mask=mask, lse=statistic.shape):
+                    found = self.diagnose("attention_fwd", {**inputs, **given}, {"o": o, "lse": statistic}, *padding, code=0)
+                    self.says_layout(found, "thd")
+            wrong = joined([attention(**one, mask=mask, scale=1) for one in parts], "o")
+            self.assertIn("scale=1", self.causes(self.diagnose("attention_fwd", {**inputs, **starts}, {"o": wrong}, *padding, code=1)))
+
+    def test_one_sequence_without_lengths(self):
+        given = self.operands(b=1)
+        right = attention(**given)
+        tokens = {name: value[0].swapaxes(0, 1) for name, value in given.items()}
+        found = self.diagnose("attention_fwd", tokens, {"o": right["o"][0].swapaxes(0, 1)}, code=0)
+        self.says_layout(found, "thd")
+
+    def test_heads_and_channels_in_one_dimension(self):
+        given = self.operands(kv=H)
+        right = attention(**given, head_map=lambda h: h)
+        folded = {name: value.transpose(AXES["bshd"]).reshape(B, -1, H * D) for name, value in {**given, "o": right["o"]}.items()}
+        o = {"o": folded.pop("o")}
+        self.says_layout(self.diagnose("attention_fwd", folded, o, "--param", f"heads={H}", code=0), "bshd")
+
+    def test_fortran_order(self):
+        given = self.operands()
+        right = attention(**given)["o"].transpose(AXES["bshd"])
+        inputs = self.in_layout("bshd", given)
+        arguments = self.save(inputs, {"o": right})
+        for name, value in {**inputs, "o": right}.items():
+            np.save(self.folder / f"{name}.npy", np.asfortranarray(value.astype(np.float32)))
+        done = self.run_cli("diagnose", "attention_fwd", *arguments, "--json", "-", code=0)
+        self.says_layout(json.loads(done.stdout), "bshd")
+
+    def test_what_fits_no_layout_is_said(self):
+        given = self.in_layout("bshd", self.operands())
+        given["v"] = given["v"][:, :-1]
+        arguments = self.save(given, {"o": given["q"]})
+        done = self.run_cli("diagnose", "attention_fwd", *arguments, code=2)
+        self.assertIn("as bshd k has 40 keys, and v 39", done.stderr)
+        lengths = {"q_lengths": np.array([3, 4], np.int32), "kv_lengths": np.array([3, 5], np.int32)}
+        tokens = {name: self.normal(7, H, D) for name in "qkv"}
+        done = self.run_cli("diagnose", "attention_fwd", *self.save({**tokens, **lengths}, {"o": tokens["q"]}), code=2)
+        self.assertIn("k has 7 tokens, and the lengths add up to 8", done.stderr)
+
+    def test_other_ops_with_dimensions_in_front(self):
+        x, gamma, beta = self.normal(3, 5, 64), self.normal(64), self.normal(64)
+        y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gamma + beta
+        self.diagnose("layernorm_fwd", {"x": x, "gamma": gamma, "beta": beta}, {"y": y}, code=0)
+        y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, ddof=1, keepdims=True) + 1e-5) * gamma + beta
+        self.assertIn("bessel", self.causes(self.diagnose("layernorm_fwd", {"x": x, "gamma": gamma, "beta": beta}, {"y": y}, code=1)))
+        r = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gamma
+        self.diagnose("rmsnorm_fwd", {"x": x, "gamma": gamma}, {"y": r}, code=0)
+        scores = self.normal(2, 3, 12, 20)
+        self.diagnose("softmax_fwd", {"x": scores}, {"y": softmax(0.25 * scores)}, "--param", "scale=0.25", code=0)
+        masked = softmax(np.where(visible(12, 20, "causal"), scores, -np.inf))
+        self.assertIn("mask=causal", self.causes(self.diagnose("softmax_fwd", {"x": scores}, {"y": masked}, code=1)))
+        a, w, bias = self.normal(3, 10, 48), self.normal(24, 48), self.normal(24)
+        self.diagnose("gemm", {"a": a, "b": w, "bias": bias}, {"d": a @ w.T + bias}, code=0)
+        self.assertIn("bias=false", self.causes(self.diagnose("gemm", {"a": a, "b": w, "bias": bias}, {"d": a @ w.T}, code=1)))
+        stacked = self.normal(2, 3, 48, 24)
+        self.diagnose("gemm", {"a": self.normal(2, 3, 10, 48), "b": stacked}, {"d": np.zeros((2, 3, 10, 24))}, code=1)
+        left = self.normal(2, 3, 10, 48)
+        self.diagnose("gemm", {"a": left, "b": stacked}, {"d": left @ stacked}, code=0)
+        dy = self.normal(3, 5, 64)
+        self.diagnose("bias_grad", {"dy": dy}, {"dbias": dy.reshape(-1, 64).sum(0)}, code=0)
+
+
+if __name__ == "__main__":
+    unittest.main()
