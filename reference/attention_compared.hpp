@@ -12,6 +12,7 @@
 
 #include "core/dtype.hpp"
 #include "op/attention_layout.hpp"
+#include "op/known_cause.hpp"
 #include "op/reference.hpp"
 
 namespace numcheck::reference {
@@ -43,7 +44,7 @@ struct Compared {
 [[nodiscard]] std::optional<Compared> compared(const op::FindingRequest& request, std::string_view port);
 
 /// Adds a finding that names the cause if it explains 90 % of what is wrong: `share`, NaN where nothing is wrong.
-void add_if_explained(std::vector<op::Finding>& findings, const Compared& output, op::Finding::About about,
+void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output, op::Finding::About about,
                       double share, std::string cause);
 
 /// First element of position i.

@@ -73,9 +73,9 @@ void explain_negative_scale(const AttentionProblem& problem, const Compared& lse
     broken += is_broken ? 1 : 0;
     infinite += is_broken && is_infinite(batch, head, i) ? 1 : 0;
   });
-  add_if_explained(findings, lse, About::pattern, infinite / broken, cause);
+  add_if_explained(findings, op::kNegativeScale, lse, About::pattern, infinite / broken, cause);
   if (o) {
-    add_if_explained(findings, *o, About::pattern, share_of_broken(problem, *o, p.value_channels(), is_infinite),
+    add_if_explained(findings, op::kNegativeScale, *o, About::pattern, share_of_broken(problem, *o, p.value_channels(), is_infinite),
                      cause);
   }
 }
@@ -98,8 +98,8 @@ void explain_overflow(const AttentionProblem& problem, const Compared& lse, cons
     beyond += is_broken && overflows(batch, head, i) ? 1 : 0;
   });
   const std::string cause = "scores above 65504 overflow in fp16";
-  add_if_explained(findings, lse, About::pattern, beyond / broken, cause);
-  add_if_explained(findings, o, About::pattern, share_of_broken(problem, o, p.value_channels(), overflows), cause);
+  add_if_explained(findings, op::kScoresOverflow, lse, About::pattern, beyond / broken, cause);
+  add_if_explained(findings, op::kScoresOverflow, o, About::pattern, share_of_broken(problem, o, p.value_channels(), overflows), cause);
 }
 
 void explain_alibi(const AttentionProblem& problem, const Compared& lse, std::vector<op::Finding>& findings) {
@@ -119,7 +119,7 @@ void explain_alibi(const AttentionProblem& problem, const Compared& lse, std::ve
       left += (off - shift) * (off - shift);
     }
   });
-  add_if_explained(findings, lse, About::numbers, 1 - left / error,
+  add_if_explained(findings, op::kAlibiShift, lse, About::numbers, 1 - left / error,
                    "the log-sum-exp lacks ALiBi's shift of the diagonal");
 }
 
@@ -153,7 +153,7 @@ std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& 
     const double share = share_of_broken(problem, *dq, p.d, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
       return lse.data[statistic_index(p, batch, head, i)] < kLeastStatistic;
     });
-    add_if_explained(findings, *dq, About::pattern, share, "exp(-lse) overflows: the log-sum-exp is below -88.7");
+    add_if_explained(findings, op::kLseOverflow, *dq, About::pattern, share, "exp(-lse) overflows: the log-sum-exp is below -88.7");
   }
   explain_empty_sequences(request, problem, findings);
   explain_zero_channels(request, problem, findings);

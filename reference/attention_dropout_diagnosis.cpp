@@ -31,7 +31,7 @@ void explain_offset(const op::FindingRequest& request, const op::AttentionParams
                     std::vector<op::Finding>& findings) {
   if (const std::optional<Compared> offset = compared(request, "dsoftmax_offset")) {
     const double share = explained_by(*offset, [&](std::size_t at) { return (1 - p.dropout) * offset->expected[at]; });
-    add_if_explained(findings, *offset, op::Finding::About::numbers, share,
+    add_if_explained(findings, op::kSinkGradient, *offset, op::Finding::About::numbers, share,
                      "the gradient of the softmax offset is multiplied by 1 - dropout");
   }
 }
@@ -53,7 +53,7 @@ void explain_sums(const op::FindingRequest& request, const op::AttentionParams& 
     const std::optional<Compared> output = compared(request, port);
     if (output && found != wrong.outputs.end()) {
       const double share = explained_by(*output, [&](std::size_t at) { return found->value[at]; });
-      add_if_explained(findings, *output, op::Finding::About::numbers, share, "D is not multiplied by 1 - dropout");
+      add_if_explained(findings, op::kDeltaUnscaled, *output, op::Finding::About::numbers, share, "D is not multiplied by 1 - dropout");
     }
   }
 }

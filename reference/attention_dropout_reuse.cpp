@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "op/attention_layout.hpp"
+#include "op/known_cause.hpp"
 #include "reference/attention_dropout_mask.hpp"
 
 namespace numcheck::reference {
@@ -133,7 +134,7 @@ void explain_reuse(const op::AttentionParams& p, std::span<const double> mask, s
       const std::string cause =
           fmt::format("each draw of the mask is used for {} {} that are {} apart", found.reuse.uses,
                       found.reuse.of_queries ? "queries" : "keys", found.reuse.apart);
-      findings.push_back({.name = "cause",
+      findings.push_back({.name = std::string(op::kDrawsReused.name),
                           .port = "dropout_mask",
                           .measured = 1,
                           .text = cause + "; counted once each, the draws are right",

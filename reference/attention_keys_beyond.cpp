@@ -43,7 +43,7 @@ void explain_keys_beyond(const op::FindingRequest& request, const AttentionProbl
     return;
   }
   const double beyond = largest_gradient(problem, Dequantised(request.inputs));
-  add_if_explained(findings, *amax, op::Finding::About::numbers,
+  add_if_explained(findings, op::kKeysBeyond, *amax, op::Finding::About::numbers,
                    1 - std::fabs(amax->got[0] - beyond) / (amax->got[0] - amax->expected[0]),
                    "keys of zeros beyond the last one count in the amax");
 }

@@ -78,7 +78,7 @@ void explain_leaks(const op::FindingRequest& request, const AttentionProblem& pr
   if (leaked < kFewest * beside) {
     return;
   }
-  add_if_explained(findings, *o, op::Finding::About::pattern, leaked / broken,
+  add_if_explained(findings, op::kMaskedLeak, *o, op::Finding::About::pattern, leaked / broken,
                    "NaN and infinities of values that are masked out reach the output");
 }
 

@@ -256,7 +256,7 @@ void explain(const SummedOutput& of, const AttentionGradients& g, std::vector<op
     all = all + tile;
   }
   if (all.partial >= kLeastPartial * all.all) {
-    add_if_explained(findings, of.output, op::Finding::About::numbers, 1 - all.left / all.all,
+    add_if_explained(findings, op::kLostQueries, of.output, op::Finding::About::numbers, 1 - all.left / all.all,
                      "keys lack the parts of whole blocks of 64 queries");
   }
 }

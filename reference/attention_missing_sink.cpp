@@ -45,7 +45,7 @@ void explain_missing_sink(const op::FindingRequest& request, std::vector<op::Fin
     const std::optional<Compared> output = compared(request, values.port);
     if (output) {
       const double t = part_of_difference(*output, values.value.span());
-      add_if_explained(findings, *output, op::Finding::About::numbers, 1 - std::fabs(1 - t),
+      add_if_explained(findings, op::kSinkMissing, *output, op::Finding::About::numbers, 1 - std::fabs(1 - t),
                        "the sink is left out of the denominator");
     }
   }

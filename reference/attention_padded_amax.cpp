@@ -142,7 +142,7 @@ void explain_padded_amax(const op::FindingRequest& request, const AttentionProbl
     shares = now[0] + now[1] > shares[0] + shares[1] ? now : shares;
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    add_if_explained(findings, Compared{.port = all[i].port}, op::Finding::About::numbers, shares[i],
+    add_if_explained(findings, op::kPaddedAmax, Compared{.port = all[i].port}, op::Finding::About::numbers, shares[i],
                      std::string(kCause));
   }
 }

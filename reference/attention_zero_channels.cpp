@@ -95,7 +95,7 @@ void explain_zero_channels(const op::FindingRequest& request, const AttentionPro
     total.all += wrong.all;
     total.zeros += wrong.zeros;
   });
-  add_if_explained(findings, *dq, op::Finding::About::numbers, total.zeros / total.all,
+  add_if_explained(findings, op::kZeroChannels, *dq, op::Finding::About::numbers, total.zeros / total.all,
                    "half of the channels of the last rows of dq are zero");
 }
 

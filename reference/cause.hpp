@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "op/known_cause.hpp"
 #include "op/reference.hpp"
 
 namespace numcheck::reference {
@@ -11,8 +12,8 @@ namespace numcheck::reference {
 /// A cause counts from this part of what is wrong on.
 inline constexpr double kLeastExplained = 0.9;
 
-/// The finding `name` of an output: "<cause>; this explains 98 % of <what>". `share` is the part.
-[[nodiscard]] op::Finding cause_finding(std::string_view name, std::string_view port, double share, std::string cause,
+/// The finding of an output that is named after that cause: "<cause>; this explains 98 % of <what>". `share` is the part.
+[[nodiscard]] op::Finding cause_finding(const op::KnownCause& known, std::string_view port, double share, std::string cause,
                                         std::string_view what, op::Finding::About about);
 
 }  // namespace numcheck::reference

@@ -73,7 +73,7 @@ void explain_flushes(const op::FindingRequest& request, op::Values (*losses)(con
     const Counts counts = count(output, *expected, *other);
     const auto add = [&](const Count& of, op::Finding::About about) {
       if (of.explained / of.wrong >= kLeastExplained) {
-        findings.push_back(cause_finding("cause", output.port, of.explained / of.wrong,
+        findings.push_back(cause_finding(op::kSubnormalsAsZeros, output.port, of.explained / of.wrong,
                                          "subnormal numbers are taken for zero", "what is wrong", about));
       }
     };

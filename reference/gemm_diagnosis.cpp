@@ -13,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "op/known_cause.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -33,8 +34,8 @@ struct Hypothesis {
   double Parts::* last;  ///< what is added to the rounded rest
 };
 
-constexpr std::array kHypotheses = {Hypothesis{op::kProductRounded, "a product rounded to", &Parts::addend},
-                                    Hypothesis{op::kSumRounded, "a sum without bias rounded to", &Parts::bias}};
+constexpr std::array kHypotheses = {Hypothesis{op::kProductRounded.name, "a product rounded to", &Parts::addend},
+                                    Hypothesis{op::kSumRounded.name, "a sum without bias rounded to", &Parts::bias}};
 
 /// Elements where one rounding and several differ, and those of them that have the bits of several.
 struct Count {

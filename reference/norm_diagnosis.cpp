@@ -38,14 +38,14 @@ std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
     }
   }
   std::vector<op::Finding> findings;
-  const auto add = [&](double explained, const char* cause) {
+  const auto add = [&](double explained, const op::KnownCause& known, const char* cause) {
     if (explained / wrong >= kLeastExplained) {
       findings.push_back(
-          cause_finding("cause", "rsigma", explained / wrong, cause, "what is wrong", op::Finding::About::pattern));
+          cause_finding(known, "rsigma", explained / wrong, cause, "what is wrong", op::Finding::About::pattern));
     }
   };
-  add(infinite, "rows with infinities have a reciprocal deviation of 0");
-  add(lone, "rows of one element have no deviation, even of infinities and NaN");
+  add(infinite, op::kInfiniteRows, "rows with infinities have a reciprocal deviation of 0");
+  add(lone, op::kLoneElements, "rows of one element have no deviation, even of infinities and NaN");
   return findings;
 }
 

@@ -43,13 +43,14 @@ double as_it_should_be(const Row& row, double /*sum_of_rounded*/, std::size_t j)
 }
 
 struct Hypothesis {
+  op::KnownCause known;
   const char* cause;  ///< with the format
   double (*result)(const Row&, double sum_of_rounded, std::size_t j);
 };
 
 constexpr std::array<Hypothesis, 2> kHypotheses = {{
-    {"exponentials are rounded to {} before they are divided", &divided_by_exact_sum},
-    {"exponentials are rounded to {} before they are added and divided", &divided_by_rounded_sum},
+    {op::kExponentialsRounded, "exponentials are rounded to {} before they are divided", &divided_by_exact_sum},
+    {op::kExponentialsRoundedAndAdded, "exponentials are rounded to {} before they are added and divided", &divided_by_rounded_sum},
 }};
 
 /// Sum of squared distances between what was delivered and what a hypothesis predicts, in the rows that have a sum.
@@ -99,7 +100,7 @@ std::vector<op::Finding> diagnose_softmax(const op::FindingRequest& request, std
     return {};
   }
   std::string cause = fmt::format(fmt::runtime(best->cause), core::dtype_info(got->dtype).name);
-  return {cause_finding("rounding", port, share, std::move(cause), "the error", op::Finding::About::numbers)};
+  return {cause_finding(best->known, port, share, std::move(cause), "the error", op::Finding::About::numbers)};
 }
 
 }  // namespace numcheck::reference

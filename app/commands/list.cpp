@@ -20,6 +20,7 @@
 #include "execution_options.hpp"
 #include "kernels/loader/probe.hpp"
 #include "machine/environment.hpp"
+#include "op/known_cause.hpp"
 #include "op/mode.hpp"
 #include "page_text.hpp"
 #include "plans.hpp"
@@ -115,6 +116,9 @@ json faults_list() {
 json causes_list() {
   json list = json::array();
   for (const diagnose::ToldCause& cause : diagnose::told_causes()) {
+    list.push_back({{"name", cause.name}, {"summary", cause.doc}});
+  }
+  for (const op::KnownCause& cause : op::known_causes()) {
     list.push_back({{"name", cause.name}, {"summary", cause.doc}});
   }
   std::set<std::string> names;

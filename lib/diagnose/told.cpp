@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/dtype.hpp"
-#include "op/gemm.hpp"
+#include "op/known_cause.hpp"
 
 namespace numcheck::diagnose {
 
@@ -95,8 +95,8 @@ void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagn
 
 void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis) {
   for (const op::Finding& finding : output.findings) {
-    const bool is_rounding = finding.name == op::kProductRounded || finding.name == op::kSumRounded;
-    if (finding.name == op::kRangeOfK) {
+    const bool is_rounding = finding.name == op::kProductRounded.name || finding.name == op::kSumRounded.name;
+    if (finding.name == op::kRangeOfK.name) {
       continue;  // another row says it, and is judged
     }
     const bool is_share = is_rounding || (!finding.cause.empty() && !only_roundings);

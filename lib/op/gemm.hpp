@@ -71,11 +71,6 @@ struct GemmParams {
   }
 };
 
-/// Names of the findings about values that were rounded too early, see reference/gemm_diagnosis.hpp.
-inline constexpr std::string_view kProductRounded = "product rounded before C is added";
-inline constexpr std::string_view kSumRounded = "sum rounded before bias is added";
-inline constexpr std::string_view kRangeOfK = "range of k";
-
 /// Format of D for these parameters.
 [[nodiscard]] core::Dtype gemm_output_dtype(const GemmParams& params, const Mode& mode);
 

@@ -44,8 +44,20 @@ class DiagnoseCase(CliTest):
 
     def test_every_cause_that_is_told_is_listed(self):
         listed = self.run_cli("list", "causes", code=0).stdout
-        for name in ("not_written", "stale_amax", "amax_too_large", "written_outside", "input_overwritten", "runs_differ"):
+        for name in ("not_written", "stale_amax", "amax_too_large", "written_outside", "input_overwritten", "runs_differ",
+                     "masked_values_leak", "exponentials_rounded", "range of k"):
             self.assertIn(name, listed)
+
+    def test_what_an_op_finds_has_a_name_of_its_own(self):
+        listed = {cause["name"] for cause in json.loads(self.run_cli("list", "causes", "--json", code=0).stdout)}
+        case = {"op": "attention_fwd", "mode": "fp16", "backend": "sim", "inputs": {"v": {"distribution": "specials", "fraction": 0.01}},
+                "params": {"sq": 32, "sk": 32, "d": 16, "mask": "causal"}}
+        plan = self.plan(cases=[case])
+        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--inject", "masked_values_leak", "--json", "leak.json", code=1)
+        (found,) = json.loads((self.folder / "leak.json").read_text())["cases"]
+        findings = [finding for output in found["runs"][0]["outputs"].values() for finding in output["findings"] if finding.get("cause")]
+        self.assertEqual({finding["name"] for finding in findings} & {"masked_values_leak"}, {"masked_values_leak"})
+        self.assertLessEqual({finding["name"] for finding in findings}, listed)
 
 
 class Groups(CliTest):

@@ -101,11 +101,11 @@ TEST(GemmDiagnosis, tells_what_was_rounded) {
     const auto by_c = shares([&](std::size_t i) { return p.c[i]; });
     const auto by_bias = shares([&](std::size_t i) { return p.bias[i % 48]; });
     const auto by_nothing = shares([](std::size_t) { return 0.0; });
-    EXPECT_EQ(measured(by_c, op::kProductRounded), 1) << epilogue;
-    EXPECT_LT(measured(by_c, op::kSumRounded), 0.6) << epilogue;
-    EXPECT_EQ(measured(by_bias, op::kSumRounded), 1) << epilogue;
-    EXPECT_LT(measured(by_bias, op::kProductRounded), 0.6) << epilogue;
-    EXPECT_EQ(measured(by_nothing, op::kSumRounded), 0) << epilogue;
+    EXPECT_EQ(measured(by_c, op::kProductRounded.name), 1) << epilogue;
+    EXPECT_LT(measured(by_c, op::kSumRounded.name), 0.6) << epilogue;
+    EXPECT_EQ(measured(by_bias, op::kSumRounded.name), 1) << epilogue;
+    EXPECT_LT(measured(by_bias, op::kProductRounded.name), 0.6) << epilogue;
+    EXPECT_EQ(measured(by_nothing, op::kSumRounded.name), 0) << epilogue;
   }
 }
 
