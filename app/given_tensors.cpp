@@ -206,6 +206,7 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
     const plan::Case c = plan::case_from_json(json, &find_op);
     request.op = c.op;
     request.mode = options_.mode.empty() ? std::string(c.mode->name) : options_.mode;
+    request.exact_leg = c.inputs.exact_leg() && request.mode == c.mode->name;
     for (std::size_t i = 0; i < c.params.size(); ++i) {
       const op::Field& field = c.op->fields()[i];
       if (!field.storage_only || field.kind != op::FieldKind::integer) {  // tensors of files have no padding

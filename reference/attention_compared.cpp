@@ -34,8 +34,8 @@ std::optional<Compared> compared(const op::FindingRequest& request, std::string_
   return Compared{port, got->value, expected->value.span(), got->unwritten, expected->outside, got->dtype};
 }
 
-void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output, op::Finding::About about,
-                      double share, std::string cause) {
+void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output,
+                      op::Finding::About about, double share, std::string cause) {
   if (share >= kLeastExplained) {
     findings.push_back(cause_finding(known, output.port, share, std::move(cause), "what is wrong", about));
   }

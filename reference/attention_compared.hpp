@@ -44,8 +44,8 @@ struct Compared {
 [[nodiscard]] std::optional<Compared> compared(const op::FindingRequest& request, std::string_view port);
 
 /// Adds a finding that names the cause if it explains 90 % of what is wrong: `share`, NaN where nothing is wrong.
-void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output, op::Finding::About about,
-                      double share, std::string cause);
+void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output,
+                      op::Finding::About about, double share, std::string cause);
 
 /// First element of position i.
 [[nodiscard]] inline std::size_t element_at(const op::HeadPlace& place, std::int64_t i) noexcept {

@@ -75,8 +75,8 @@ void explain_negative_scale(const AttentionProblem& problem, const Compared& lse
   });
   add_if_explained(findings, op::kNegativeScale, lse, About::pattern, infinite / broken, cause);
   if (o) {
-    add_if_explained(findings, op::kNegativeScale, *o, About::pattern, share_of_broken(problem, *o, p.value_channels(), is_infinite),
-                     cause);
+    add_if_explained(findings, op::kNegativeScale, *o, About::pattern,
+                     share_of_broken(problem, *o, p.value_channels(), is_infinite), cause);
   }
 }
 
@@ -99,7 +99,8 @@ void explain_overflow(const AttentionProblem& problem, const Compared& lse, cons
   });
   const std::string cause = "scores above 65504 overflow in fp16";
   add_if_explained(findings, op::kScoresOverflow, lse, About::pattern, beyond / broken, cause);
-  add_if_explained(findings, op::kScoresOverflow, o, About::pattern, share_of_broken(problem, o, p.value_channels(), overflows), cause);
+  add_if_explained(findings, op::kScoresOverflow, o, About::pattern,
+                   share_of_broken(problem, o, p.value_channels(), overflows), cause);
 }
 
 void explain_alibi(const AttentionProblem& problem, const Compared& lse, std::vector<op::Finding>& findings) {
@@ -153,7 +154,8 @@ std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& 
     const double share = share_of_broken(problem, *dq, p.d, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
       return lse.data[statistic_index(p, batch, head, i)] < kLeastStatistic;
     });
-    add_if_explained(findings, op::kLseOverflow, *dq, About::pattern, share, "exp(-lse) overflows: the log-sum-exp is below -88.7");
+    add_if_explained(findings, op::kLseOverflow, *dq, About::pattern, share,
+                     "exp(-lse) overflows: the log-sum-exp is below -88.7");
   }
   explain_empty_sequences(request, problem, findings);
   explain_zero_channels(request, problem, findings);

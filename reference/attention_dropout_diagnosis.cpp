@@ -53,7 +53,8 @@ void explain_sums(const op::FindingRequest& request, const op::AttentionParams& 
     const std::optional<Compared> output = compared(request, port);
     if (output && found != wrong.outputs.end()) {
       const double share = explained_by(*output, [&](std::size_t at) { return found->value[at]; });
-      add_if_explained(findings, op::kDeltaUnscaled, *output, op::Finding::About::numbers, share, "D is not multiplied by 1 - dropout");
+      add_if_explained(findings, op::kDeltaUnscaled, *output, op::Finding::About::numbers, share,
+                       "D is not multiplied by 1 - dropout");
     }
   }
 }

@@ -80,9 +80,11 @@ void explain_empty_sequences(const op::FindingRequest& request, const AttentionP
   for (const Output& output : outputs) {
     if (const std::optional<Compared> values = compared(request, output.port)) {
       const Wrong wrong = wrong_with(*values, skipped_elements(problem, output, values->got.size()));
-      add_if_explained(findings, op::kEmptySequences, *values, About::unwritten, wrong.unwritten / wrong.broken, std::string(kCause));
+      add_if_explained(findings, op::kEmptySequences, *values, About::unwritten, wrong.unwritten / wrong.broken,
+                       std::string(kCause));
       if (output.side == op::Side::keys && p.key_heads() < p.heads) {
-        add_if_explained(findings, op::kEmptySequences, *values, About::numbers, wrong.skipped_squares / wrong.squares, std::string(kCause));
+        add_if_explained(findings, op::kEmptySequences, *values, About::numbers, wrong.skipped_squares / wrong.squares,
+                         std::string(kCause));
       }
     }
   }

@@ -13,7 +13,7 @@ namespace numcheck::reference {
 inline constexpr double kLeastExplained = 0.9;
 
 /// The finding of an output that is named after that cause: "<cause>; this explains 98 % of <what>". `share` is the part.
-[[nodiscard]] op::Finding cause_finding(const op::KnownCause& known, std::string_view port, double share, std::string cause,
-                                        std::string_view what, op::Finding::About about);
+[[nodiscard]] op::Finding cause_finding(const op::KnownCause& known, std::string_view port, double share,
+                                        std::string cause, std::string_view what, op::Finding::About about);
 
 }  // namespace numcheck::reference

@@ -57,7 +57,8 @@ std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
   }
   std::string cause =
       fmt::format("sums below the smallest {} number become NaN in gelu", core::dtype_info(d.dtype).name);
-  return {cause_finding(op::kGeluOverflow, d.port, share, std::move(cause), "what is wrong", op::Finding::About::pattern)};
+  return {
+      cause_finding(op::kGeluOverflow, d.port, share, std::move(cause), "what is wrong", op::Finding::About::pattern)};
 }
 
 }  // namespace numcheck::reference

@@ -50,7 +50,8 @@ struct Hypothesis {
 
 constexpr std::array<Hypothesis, 2> kHypotheses = {{
     {op::kExponentialsRounded, "exponentials are rounded to {} before they are divided", &divided_by_exact_sum},
-    {op::kExponentialsRoundedAndAdded, "exponentials are rounded to {} before they are added and divided", &divided_by_rounded_sum},
+    {op::kExponentialsRoundedAndAdded, "exponentials are rounded to {} before they are added and divided",
+     &divided_by_rounded_sum},
 }};
 
 /// Sum of squared distances between what was delivered and what a hypothesis predicts, in the rows that have a sum.

@@ -50,15 +50,25 @@ bool is_left_wrong(const verdict::OutputResult& output, const verdict::OutputRes
   return !(is_simulated && (is_explained || output.statistics.exact_mismatch == 0));
 }
 
+/// Whether an output is the maximum of the one that is explained, of which it has the numbers before they are rounded, or moved:
+/// what becomes of them then says nothing of it.
+bool is_of_unrounded(const Subject& subject, const Trial& trial, const Declared& declared, std::string_view output) {
+  const op::Port port = op::port_named(subject.c.op->ports(trial.c.params, *trial.c.mode), output);
+  return port.role == op::Role::amax && port.of == declared.port && (trial.then || trial.fault.has_value());
+}
+
 /// What the hypothesis says of the outputs besides the one that it is to explain.
-void look_at_others(const verdict::RunResult& run, const Declared& declared, bool is_simulated, Explanation& result) {
+void look_at_others(const Subject& subject, const Trial& trial, const verdict::RunResult& run, const Declared& declared,
+                    Explanation& result) {
   for (const verdict::OutputResult& output : run.outputs) {
     const verdict::OutputResult* before = declared.run == nullptr ? nullptr : output_named(*declared.run, output.port);
-    if (output.port == declared.port || !is_left_wrong(output, before, is_simulated)) {
+    const bool is_right = before != nullptr && verdict::failure_of(*before).empty();
+    if (output.port == declared.port || !is_left_wrong(output, before, trial.fault.has_value()) ||
+        (is_right && is_of_unrounded(subject, trial, declared, output.port))) {
       continue;
     }
     ++result.others_wrong;
-    if (before != nullptr && verdict::failure_of(*before).empty() && result.contradicts.empty()) {
+    if (is_right && result.contradicts.empty()) {
       result.contradicts = verdict::failure_of(output);
     }
   }
@@ -150,6 +160,11 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     if (result.failing.empty() && unjudged(*output) > declared.most_unjudged && !are_predicted) {
       result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
     }
+    // Integers leave no room for errors: what allows for some, because its own factors are none, predicts nothing.
+    if (result.failing.empty() && subject.c.inputs.exact_leg() && result.equal_bits != result.of) {
+      result.failing =
+          fmt::format("{} elements have other bits, and sums of integers are exact", result.of - result.equal_bits);
+    }
     // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.
     constexpr std::uint64_t kFewest = 16;
     const bool are_the_bits = result.equal_bits == result.of && result.of >= kFewest && declared.is_exact;
@@ -193,7 +208,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     const bool predicts = gains || (!is_rounded && result.share >= kLittle);
     result.is_consistent_only = !are_the_bits && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
-    look_at_others(run, declared, is_simulated, result);
+    look_at_others(subject, hypothesis.trial, run, declared, result);
   } catch (const core::Cancelled&) {
     throw;
   } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis

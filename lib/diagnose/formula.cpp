@@ -44,6 +44,17 @@ bool can_be(const Evidence& evidence, const op::Params& params) {
   return same_output;
 }
 
+/// The parameters with another value of a field; of C that is not read, nobody asks that it is D in memory.
+op::Params changed_to(const plan::Case& c, std::size_t field, const op::Value& value) {
+  op::Params params = c.params;
+  params[field] = value;
+  for (std::size_t i = 0; i < params.size() && !c.op->check(params, *c.mode).empty(); ++i) {
+    const Field& other = c.op->fields()[i];
+    params[i] = other.storage_only && other.kind == FieldKind::boolean ? other.fallback : params[i];
+  }
+  return params;
+}
+
 std::string param_text(const op::Value& value) {
   if (const auto* truth = std::get_if<bool>(&value)) {
     return *truth ? "true" : "false";
@@ -55,7 +66,7 @@ Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Val
   const Subject& subject = evidence.subject;
   const Field& f = subject.c.op->fields()[field];
   Trial trial = as_declared(subject);
-  trial.c.params[field] = value;
+  trial.c.params = changed_to(subject.c, field, value);
   const std::string text = param_text(value);
   return {fmt::format("{}={}", f.name, text), std::string(f.name),
           fmt::format("it was computed with {} = {}, not {} ({})", f.name, text, param_text(subject.c.params[field]),
@@ -206,10 +217,8 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
     }
     std::vector<double> seen = {value};
     for (const double number : numbers) {
-      op::Params params = c.params;
-      params[i] = number;
       if (number >= field.minimum && number <= field.maximum && std::ranges::find(seen, number) == seen.end() &&
-          can_be(evidence, params)) {
+          can_be(evidence, changed_to(c, i, number))) {
         seen.push_back(number);
         all.push_back(with_value(evidence, i, number));
         all.back().is_fitted = number == raw;

@@ -181,7 +181,7 @@ class Gatherer {
     c.mode = &mode;
     c.params = params;
     c.backend = "given";
-    c.inputs.common = data::make_distribution("normal");
+    c.inputs.common = data::make_distribution(request_.exact_leg ? "exact" : "normal");
     gathered_.subject.c = plan::case_from_json(plan::case_to_json(c), lookup_);
   }
 
@@ -232,7 +232,7 @@ class Gatherer {
       gathered_.notes.push_back(fmt::format("{} of {} numbers of {} are not {}: they are rounded first", rounded,
                                             values->size(), port.name, core::dtype_info(port.dtype).name));
     }
-    if (!core::is_integer(port.dtype)) {
+    if (!core::is_integer(port.dtype) && !request_.exact_leg) {
       gathered_.subject.c.inputs.ports[std::string(port.name)] =
           likeness(values->span(), static_cast<std::size_t>(port.cols));
     }

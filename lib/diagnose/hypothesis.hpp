@@ -85,8 +85,10 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> operand_rows();
 [[nodiscard]] std::span<const CatalogueRow> formula_rows();
 [[nodiscard]] std::span<const CatalogueRow> output_rows();
+[[nodiscard]] std::span<const CatalogueRow> rearranged_rows();
 [[nodiscard]] std::span<const CatalogueRow> sum_rows();
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
+[[nodiscard]] std::span<const CatalogueRow> line_rows();
 [[nodiscard]] std::span<const CatalogueRow> simulated_rows();
 [[nodiscard]] std::span<const CatalogueRow> structure_rows();
 

@@ -13,7 +13,8 @@ constexpr std::size_t kMost = std::size_t{1} << 20;  // numbers that are looked 
 constexpr std::size_t kFewValues = 16;
 
 struct Moments {
-  double count = 0, sum = 0, sum_abs = 0, sum_squares = 0, sum_fourth = 0, beside = 0, pairs = 0;
+  double count = 0, sum = 0, sum_abs = 0, sum_squares = 0, sum_fourth = 0, beside = 0, pairs = 0, below = 0,
+         columns = 0;
   double lowest = std::numeric_limits<double>::infinity();
   double highest = -std::numeric_limits<double>::infinity();
   std::vector<double> values;  ///< different ones, up to kFewValues + 1
@@ -49,6 +50,10 @@ Moments measure(std::span<const double> numbers, std::size_t cols) {
         m.beside += x * numbers[row * cols + col + 1];
         m.pairs += 1;
       }
+      if (row + 1 < rows && std::isfinite(numbers[(row + 1) * cols + col])) {
+        m.below += x * numbers[(row + 1) * cols + col];
+        m.columns += 1;
+      }
     }
   }
   return m;
@@ -78,8 +83,14 @@ data::Distribution likeness(std::span<const double> numbers, std::size_t cols) {
   constexpr double kHeavy = 12;   // fourth moment over the square of the second: 3 of normal numbers
   constexpr double kAgree = 0.2;  // correlation of neighbours that random numbers of a tensor do not reach
   const double tails = m.sum_fourth / m.sum_squares * m.count / m.sum_squares;
-  const double neighbours = m.pairs > 0 && variance > 0 ? (m.beside / m.pairs - mean * mean) / variance : 0;
-  if (tails > kHeavy || std::abs(neighbours) > kAgree) {
+  const auto agreement = [&](double products, double pairs) {
+    return pairs > 0 && variance > 0 ? std::abs(products / pairs - mean * mean) / variance : 0;
+  };
+  constexpr double kAlike = 0.8;  // each is much like the one before, or its opposite: partial sums grow and fall
+  if (std::max(agreement(m.beside, m.pairs), agreement(m.below, m.columns)) > kAlike) {
+    return data::make_distribution("structured");
+  }
+  if (tails > kHeavy || agreement(m.beside, m.pairs) > kAgree || agreement(m.below, m.columns) > kAgree) {
     return data::make_distribution("activations");
   }
   if (m.lowest >= 0 || m.highest <= 0) {

@@ -7,7 +7,8 @@
 
 namespace numcheck::diagnose {
 
-/// "constant", "signs" (a few small values), "uniform" (one sign), "activations" (neighbours that agree, or a few large
+/// "constant", "signs" (a few small values), "structured" (neighbours that are nearly alike, or opposite), "uniform" (one sign),
+/// "activations" (neighbours in rows or columns that agree, or a few large
 /// ones), "large_mean" or "normal", with the parameters of the numbers. `cols` is the length of a row.
 [[nodiscard]] data::Distribution likeness(std::span<const double> numbers, std::size_t cols);
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -118,6 +118,44 @@ bool is_narrow(Dtype dtype) {
   return core::dtype_info(dtype).storage_bytes <= 2 && !core::is_integer(dtype);
 }
 
+/// A size of the case, or two of them multiplied, of which the factor is one, or one over it, or a root: a mean for a sum.
+struct SizeFactor {
+  double factor = 0;
+  std::string text;  ///< "1 / rows"
+};
+
+std::optional<SizeFactor> factor_of_sizes(const plan::Case& c, double factor) {
+  struct Size {
+    std::string name;
+    double number = 0;
+  };
+  std::vector<Size> sizes;
+  for (std::size_t i = 0; i < c.params.size(); ++i) {
+    const op::Field& field = c.op->fields()[i];
+    const auto* size = std::get_if<std::int64_t>(&c.params[i]);
+    if (size != nullptr && *size > 1 && !field.storage_only && (field.required || field.name.starts_with("batch"))) {
+      sizes.push_back({std::string(field.name), static_cast<double>(*size)});
+    }
+  }
+  for (std::size_t i = 0, count = sizes.size(); i < count; ++i) {
+    for (std::size_t j = i + 1; j < count; ++j) {
+      sizes.push_back({sizes[i].name + " " + sizes[j].name, sizes[i].number * sizes[j].number});
+    }
+  }
+  constexpr double kNear = 1e-4;
+  for (const Size& size : sizes) {
+    for (const auto& [number, text] : {std::pair{1 / size.number, "1 / ({})"},
+                                       {size.number, "{}"},
+                                       {1 / std::sqrt(size.number), "1 / sqrt({})"},
+                                       {std::sqrt(size.number), "sqrt({})"}}) {
+      if (std::abs(std::abs(factor) / number - 1) < kNear) {
+        return SizeFactor{std::copysign(number, factor), fmt::format(fmt::runtime(text), size.name)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
   const double factor = fitted_factor(evidence);
   constexpr double kSmallest = 0x1p-20;
@@ -139,6 +177,11 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     return all;
   }
   std::vector<double> near = typed_near(factor);
+  const std::optional<SizeFactor> of_size = factor_of_sizes(evidence.subject.c, factor);
+  if (of_size.has_value()) {
+    std::erase(near, of_size->factor);
+    near.insert(near.begin(), of_size->factor);
+  }
   if (factor < 0 && std::ranges::find(near, -1.0) == near.end()) {
     near.insert(near.begin(), -1.0);  // perhaps one of two causes
   }
@@ -147,9 +190,15 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
       continue;
     }
     const std::string text = core::shortest(c);
+    const std::string is_size =
+        of_size.has_value() && c == of_size->factor ? fmt::format(", which is {}", of_size->text) : std::string();
     all.push_back(with_values(
-        evidence, "output_scaled=" + text, fmt::format("{} is {} times what it should be", evidence.port, text),
-        c == -1  ? "Look for a missing or repeated minus sign."
+        evidence, "output_scaled=" + text,
+        fmt::format("{} is {} times what it should be{}", evidence.port, text, is_size),
+        c == -1 ? "Look for a missing or repeated minus sign."
+        : !is_size.empty()
+            ? "Look for a mean for a sum, or a sum for a mean (reduction=\"mean\", a loss that is divided by "
+              "the number of tokens), and for gradients that are averaged over devices."
         : c == 2 ? "Look for results that are added to those of an earlier run (a buffer that is not zeroed, gradients "
                    "that accumulate), or for a scale that is applied twice."
                  : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "
@@ -268,37 +317,12 @@ std::vector<Hypothesis> lost_numbers(const Evidence& evidence) {
   return all;
 }
 
-/// The whole output with its elements at other places.
-std::vector<Hypothesis> moved_output(const Evidence& evidence) {
-  const op::Port port = port_of(evidence);
-  const core::Buffer<std::byte>& bytes = *evidence.subject.outputs.find(evidence.port)->second;
-  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
-  const auto rows = static_cast<std::size_t>(port.rows), cols = static_cast<std::size_t>(port.cols);
-  if (rows < 2 || cols < 2 || bytes.size() != static_cast<std::size_t>(port.elements()) * element) {
-    return {};
-  }
-  Trial trial = as_declared(evidence.subject);
-  auto stored = std::make_shared<core::Buffer<std::byte>>(bytes.size());
-  for (std::size_t i = 0; i < static_cast<std::size_t>(port.elements()); ++i) {
-    const std::size_t matrix = i / (rows * cols) * rows * cols;
-    const std::size_t row = i % (rows * cols) / cols, col = i % cols;
-    std::memcpy(stored->data() + i * element, bytes.data() + (matrix + col * rows + row) * element, element);
-  }
-  trial.stored.emplace(evidence.port, std::move(stored));
-  return {{fmt::format("{}_stored_transposed", evidence.port),
-           {},
-           fmt::format("{} is stored transposed", evidence.port),
-           fmt::format("Check the layout that {} is written in, or transpose it before comparing.", evidence.port),
-           std::move(trial)}};
-}
-
 constexpr std::array kRows = {
     CatalogueRow{"output_scaled=NUMBER", "the output times a constant, fitted", &scaled_output},
     CatalogueRow{"output_in_FORMAT", "an output whose numbers fit a narrower format: output_in_bf16", &narrower_output},
     CatalogueRow{"output_truncated, output_through_FORMAT", "a 16- or 8-bit output truncated, or rounded twice",
                  &rounded_otherwise},
-    CatalogueRow{"nan_dropped, subnormals_flushed", "NaN or subnormal numbers that became 0", &lost_numbers},
-    CatalogueRow{"OUTPUT_stored_transposed", "the output's matrices transposed", &moved_output}};
+    CatalogueRow{"nan_dropped, subnormals_flushed", "NaN or subnormal numbers that became 0", &lost_numbers}};
 
 }  // namespace
 

@@ -303,7 +303,12 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   };
   const op::Port port = port_of(evidence);
   const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
-  const bool is_place = are_few || places.tiles.has_value() || fills(places.rows, port.cols) ||
+  // A block of any size that is wrong throughout, beside elements that are not.
+  const bool is_block =
+      places.rows.range_count == 1 && places.columns.range_count == 1 &&
+      static_cast<double>(wrong) > kNearlyAll * static_cast<double>(places.rows.touched * places.columns.touched) &&
+      wrong + std::max(kFew, evidence.is_wrong.size() / kFew) <= evidence.is_wrong.size();
+  const bool is_place = are_few || is_block || places.tiles.has_value() || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
   if (wrong == 0 || !is_place) {
     return {};

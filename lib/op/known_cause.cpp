@@ -5,7 +5,29 @@
 namespace numcheck::op {
 
 std::span<const KnownCause> known_causes() {
-  static constexpr std::array kAll = {kSubnormalsAsZeros, kGeluOverflow, kDrawsReused, kInfiniteRows, kLoneElements, kExponentialsRounded, kExponentialsRoundedAndAdded, kNegativeScale, kScoresOverflow, kAlibiShift, kLseOverflow, kSinkGradient, kDeltaUnscaled, kEmptySequences, kKeysBeyond, kMaskedLeak, kLostQueries, kSinkMissing, kPaddedAmax, kZeroChannels, kProductRounded, kSumRounded, kRangeOfK};
+  static constexpr std::array kAll = {kSubnormalsAsZeros,
+                                      kGeluOverflow,
+                                      kDrawsReused,
+                                      kInfiniteRows,
+                                      kLoneElements,
+                                      kExponentialsRounded,
+                                      kExponentialsRoundedAndAdded,
+                                      kNegativeScale,
+                                      kScoresOverflow,
+                                      kAlibiShift,
+                                      kLseOverflow,
+                                      kSinkGradient,
+                                      kDeltaUnscaled,
+                                      kEmptySequences,
+                                      kKeysBeyond,
+                                      kMaskedLeak,
+                                      kLostQueries,
+                                      kSinkMissing,
+                                      kPaddedAmax,
+                                      kZeroChannels,
+                                      kProductRounded,
+                                      kSumRounded,
+                                      kRangeOfK};
   return kAll;
 }
 

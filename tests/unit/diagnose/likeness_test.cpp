@@ -29,6 +29,24 @@ TEST(Likeness, is_that_which_numbers_were_drawn_from) {
   EXPECT_EQ(name_of("outliers"), "activations");
 }
 
+TEST(Likeness, columns_of_one_sign_are_no_chance) {
+  std::vector<double> numbers(10 * kCols);  // what "structured" draws where its period divides a row
+  data::generate(data::make_distribution("normal"), {7, 8, 9}, 0, numbers, {.cols = kCols, .rows = 10});
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = (i % 2 == 0 ? 1 : -1) * (0.75 + 0.05 * std::tanh(numbers[i]));
+    numbers[i] *= i % kCols % 4 < 2 ? 1 : -1;
+  }
+  EXPECT_EQ(likeness(numbers, kCols).name, "structured");
+  std::vector<double> drawn(10 * kCols);  // a row of one sign, and the next of the other
+  data::generate(data::make_distribution("structured"), {7, 8, 9}, 0, drawn, {.cols = kCols, .rows = 10});
+  EXPECT_EQ(likeness(drawn, kCols).name, "structured");
+  data::generate(data::make_distribution("normal"), {7, 8, 9}, 0, drawn, {.cols = kCols, .rows = 10});
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    drawn[i] += 0.8 * (i % kCols % 3 == 0 ? 1 : -1);
+  }
+  EXPECT_EQ(likeness(drawn, kCols).name, "activations") << "a mean for each column";
+}
+
 TEST(Likeness, a_mean_that_is_no_chance_counts) {
   std::vector<double> numbers(64 * kCols);
   data::generate(data::make_distribution("normal"), {7, 8, 9}, 0, numbers, {.cols = kCols, .rows = 64});

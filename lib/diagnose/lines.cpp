@@ -1,0 +1,266 @@
+// Hypotheses about lines of an output: some that are scaled, and a row or a column that was added to all of them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/codec.hpp"
+#include "core/strings.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "diagnose/typed_numbers.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// Rows of the output, or its columns.
+struct Direction {
+  std::string_view what;
+  std::size_t lines = 0, length = 0, line_step = 1, element_step = 1;
+
+  [[nodiscard]] std::size_t at(std::size_t line, std::size_t i) const noexcept {
+    return line * line_step + i * element_step;
+  }
+};
+
+/// Both, if they are long enough for a number of each to be known; none of a part of the output.
+std::vector<Direction> directions(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const auto rows = static_cast<std::size_t>(port.batch * port.rows), cols = static_cast<std::size_t>(port.cols);
+  constexpr std::size_t kShortest = 16;
+  std::vector<Direction> all;
+  if (evidence.sample.all() && cols >= kShortest && rows > 1) {
+    all.push_back({"row", rows, cols, cols, 1});
+  }
+  if (evidence.sample.all() && rows >= kShortest && cols > 1) {
+    all.push_back({"column", cols, rows, 1, cols});
+  }
+  return all;
+}
+
+double middle(std::vector<double> numbers) {
+  const auto place = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::ranges::nth_element(numbers, place);
+  return *place;
+}
+
+/// sum d y / sum y^2 of each line; 1 where nothing is known.
+std::vector<double> slopes(const Evidence& evidence, const Direction& lines) {
+  std::vector<double> found(lines.lines, 1);
+  for (std::size_t line = 0; line < lines.lines; ++line) {
+    double product = 0, square = 0;
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      const double y = evidence.values.value[lines.at(line, i)], d = evidence.delivered[lines.at(line, i)];
+      if (std::isfinite(y) && std::isfinite(d)) {
+        product += d * y;
+        square += y * y;
+      }
+    }
+    found[line] = square > 0 ? product / square : 1;
+  }
+  return found;
+}
+
+/// Scales what is expected of each line, and its errors.
+decltype(Trial::then) scaled_lines(const Evidence& evidence, const Direction& lines, std::vector<double> factors) {
+  return change_of(evidence,
+                   [lines, factors = std::move(factors)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+                     std::vector<core::Buffer<float>*> errors = {&output.magnitude, &output.deviation, &output.terms};
+                     if (yardsticks != nullptr) {
+                       errors.insert(errors.end(), {&yardsticks->magnitude, &yardsticks->deviation});
+                     }
+                     for (std::size_t line = 0; line < lines.lines; ++line) {
+                       for (std::size_t i = 0; i < lines.length && factors[line] != 1; ++i) {
+                         const std::size_t at = lines.at(line, i);
+                         output.value[at] *= factors[line];
+                         for (core::Buffer<float>* error : errors) {
+                           if (at < error->size()) {
+                             (*error)[at] *= static_cast<float>(std::abs(factors[line]));
+                           }
+                         }
+                       }
+                     }
+                   });
+}
+
+/// Lines whose slope is far from those of most; empty unless they are few.
+std::vector<std::size_t> other_lines(const std::vector<double>& slopes) {
+  std::vector<double> off;
+  for (const double slope : slopes) {
+    off.push_back(std::abs(slope - 1));
+  }
+  constexpr double kFar = 8, kLeast = 0x1p-18, kNothing = 0.05;
+  const double limit = std::max(kFar * middle(off), kLeast);
+  std::vector<std::size_t> others;
+  for (std::size_t line = 0; line < slopes.size(); ++line) {
+    if (off[line] > limit && std::abs(slopes[line]) > kNothing) {
+      others.push_back(line);
+    }
+  }
+  return 4 * others.size() <= slopes.size() ? others : std::vector<std::size_t>{};
+}
+
+/// The number that all of these lines were multiplied by, first one that somebody may have typed; empty if they differ.
+std::vector<double> common_factors(const std::vector<double>& slopes, const std::vector<std::size_t>& lines) {
+  double mean = 0;
+  for (const std::size_t line : lines) {
+    mean += slopes[line] / static_cast<double>(lines.size());
+  }
+  constexpr double kAlike = 0.01;
+  const bool are_alike = std::ranges::all_of(
+      lines, [&](std::size_t line) { return std::abs(slopes[line] - mean) <= kAlike * std::abs(mean); });
+  return are_alike ? typed_near(mean) : std::vector<double>{};
+}
+
+std::string lines_text(const std::vector<std::size_t>& lines, std::string_view what) {
+  constexpr std::size_t kMost = 6;
+  const std::vector<std::size_t> some(lines.begin(),
+                                      lines.begin() + static_cast<std::ptrdiff_t>(std::min(lines.size(), kMost)));
+  return fmt::format("{}{} {}{}", what, lines.size() == 1 ? "" : "s", fmt::join(some, ", "),
+                     lines.size() > kMost ? fmt::format(" and {} more", lines.size() - kMost) : "");
+}
+
+std::vector<Hypothesis> some_scaled(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  for (const Direction& lines : directions(evidence)) {
+    const std::vector<double> found = slopes(evidence, lines);
+    const std::vector<std::size_t> others = other_lines(found);
+    if (others.empty()) {
+      continue;
+    }
+    std::vector<double> factors(lines.lines, 1);
+    const std::vector<double> typed = common_factors(found, others);
+    for (std::size_t i = 0; i <= typed.size(); ++i) {
+      const bool each = i == typed.size();
+      for (const std::size_t line : others) {
+        factors[line] = each ? found[line] : typed[i];
+      }
+      if (each && !typed.empty()) {
+        break;
+      }
+      Trial trial = as_declared(evidence.subject);
+      trial.then = scaled_lines(evidence, lines, factors);
+      const std::string times =
+          each ? fmt::format("by factors from {:.4g} to {:.4g}", std::ranges::min(factors), std::ranges::max(factors))
+               : "by " + core::shortest(typed[i]);
+      all.push_back(
+          {fmt::format("{}s_scaled{}", lines.what, each ? "" : "=" + core::shortest(typed[i])),
+           fmt::format("{}s_scaled", lines.what),
+           fmt::format("{}: {} {} multiplied {}, and the others are right", evidence.port,
+                       lines_text(others, lines.what), others.size() == 1 ? "is" : "are", times),
+           "Look for a scale that is indexed wrongly or applied twice there, and for a tail that is computed in "
+           "another way.",
+           std::move(trial)});
+      all.back().is_fitted = each || i + 1 == typed.size();
+      all.back().is_measured = true;
+      all.back().shared_cause = fmt::format("some {}s of {} are scaled", lines.what, evidence.port);
+    }
+  }
+  return all;
+}
+
+/// What every line has besides what is expected: the mean of its error, and how well that is known. Of 16- and 8-bit outputs a
+/// number from which each element rounds to what is delivered is known better.
+struct Offset {
+  double mean = 0, error = 0;
+};
+
+std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
+  std::vector<Offset> all;
+  const core::Dtype dtype = port_of(evidence).dtype;
+  for (std::size_t line = 0; line < lines.lines; ++line) {
+    double count = 0, sum = 0, squares = 0;
+    double least = -std::numeric_limits<double>::infinity(), most = -least;
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      const double off = evidence.delivered[lines.at(line, i)] - evidence.values.value[lines.at(line, i)];
+      if (std::isfinite(off)) {
+        const double half = 0.5 * core::ulp(evidence.delivered[lines.at(line, i)], dtype);
+        least = std::max(least, off - half);
+        most = std::min(most, off + half);
+        count += 1;
+        sum += off;
+        squares += off * off;
+      }
+    }
+    const double mean = count > 0 ? sum / count : 0;
+    const bool is_narrow = core::dtype_info(dtype).storage_bytes <= 2;
+    all.push_back({is_narrow && count > 0 && least <= most ? std::midpoint(least, most) : mean,
+                   count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0});
+  }
+  return all;
+}
+
+/// Expects an offset more of every element, which is known to that error.
+decltype(Trial::then) with_offsets(const Evidence& evidence, const Direction& lines, std::vector<Offset> offsets) {
+  return change_of(evidence,
+                   [lines, offsets = std::move(offsets)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+                     constexpr double kDeviations = 4;
+                     const auto allow = [](core::Buffer<float>& errors, std::size_t at, double more) {
+                       if (at < errors.size()) {
+                         errors[at] += static_cast<float>(more);
+                       }
+                     };
+                     for (std::size_t line = 0; line < lines.lines; ++line) {
+                       for (std::size_t i = 0; i < lines.length; ++i) {
+                         const std::size_t at = lines.at(line, i);
+                         expect_instead(output, at, output.value[at] + offsets[line].mean);
+                         // One more rounding of the sum, in FP32.
+                         const double more = 0x1p-24 * std::abs(output.value[at]);
+                         allow(output.magnitude, at, kDeviations * offsets[line].error + more);
+                         allow(output.deviation, at, offsets[line].error + more);
+                         if (yardsticks != nullptr) {
+                           allow(yardsticks->magnitude, at, kDeviations * offsets[line].error + more);
+                           allow(yardsticks->deviation, at, offsets[line].error + more);
+                         }
+                       }
+                     }
+                   });
+}
+
+/// A number for each column (a bias), or for each row, that nobody has given.
+std::vector<Hypothesis> line_added(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  for (const Direction& lines : directions(evidence)) {
+    std::vector<Offset> found = offsets(evidence, lines);
+    const auto is_known = [](const Offset& offset) {
+      constexpr double kDeviations = 8;
+      return std::abs(offset.mean) > kDeviations * offset.error;
+    };
+    // Of a line that is added, most numbers differ from zero.
+    if (2 * std::ranges::count_if(found, is_known) < static_cast<std::ptrdiff_t>(found.size())) {
+      continue;
+    }
+    const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);
+    const bool is_bias = lines.what == "column";
+    Trial trial = as_declared(evidence.subject);
+    trial.then = with_offsets(evidence, lines, std::move(found));
+    all.push_back(
+        {is_bias ? "bias_added" : "row_offsets_added", "line_added",
+         fmt::format("{} that is not among the tensors was added: to every {} of {} a number, from {:.4g} to {:.4g}",
+                     is_bias ? "a bias" : "something", lines.what, evidence.port, least.mean, most.mean),
+         is_bias ? "Give the bias if the op should have one, or call the layer without it (bias=False) on both sides."
+                 : "Look for a term that depends on the row alone: a residual, a mean that is not subtracted.",
+         std::move(trial)});
+    all.back().is_fitted = all.back().is_measured = true;
+    all.back().shared_cause = fmt::format("{} was added to {}", is_bias ? "a bias" : "something", evidence.port);
+  }
+  return all;
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"bias_added, row_offsets_added", "a row or a column that nobody gave, added to all of the output",
+                 &line_added, Stage::last_resort, true},
+    CatalogueRow{"rows_scaled=NUMBER, columns_scaled=NUMBER", "a few rows or columns that were multiplied by something",
+                 &some_scaled, Stage::last_resort, true}};
+
+}  // namespace
+
+std::span<const CatalogueRow> line_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,65 @@
+// Hypotheses about an output whose matrices have all their elements, and none where it belongs.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/dtype.hpp"
+#include "diagnose/hypothesis.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// The output whose matrices have element `from(row, col)` of each at (row, col).
+template <class From>
+Trial rearranged(const Evidence& evidence, const op::Port& port, const From& from) {
+  const core::Buffer<std::byte>& bytes = *evidence.subject.outputs.find(evidence.port)->second;
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const auto rows = static_cast<std::size_t>(port.rows), cols = static_cast<std::size_t>(port.cols);
+  Trial trial = as_declared(evidence.subject);
+  auto stored = std::make_shared<core::Buffer<std::byte>>(bytes.size());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(port.elements()); ++i) {
+    const std::size_t matrix = i / (rows * cols) * rows * cols;
+    const std::size_t source = matrix + from(i % (rows * cols) / cols, i % cols);
+    std::memcpy(stored->data() + i * element, bytes.data() + source * element, element);
+  }
+  trial.stored.emplace(evidence.port, std::move(stored));
+  return trial;
+}
+
+/// The whole output with its elements at other places.
+std::vector<Hypothesis> moved_output(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const core::Buffer<std::byte>& bytes = *evidence.subject.outputs.find(evidence.port)->second;
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const auto rows = static_cast<std::size_t>(port.rows), cols = static_cast<std::size_t>(port.cols);
+  if (rows < 2 || cols < 2 || bytes.size() != static_cast<std::size_t>(port.elements()) * element) {
+    return {};
+  }
+  return {{fmt::format("{}_stored_transposed", evidence.port),
+           {},
+           fmt::format("{} is stored transposed", evidence.port),
+           fmt::format("Check the layout that {} is written in, or transpose it before comparing.", evidence.port),
+           rearranged(evidence, port, [rows](std::size_t row, std::size_t col) { return col * rows + row; })},
+          {fmt::format("{}_stored_reversed", evidence.port),
+           {},
+           fmt::format("{} is stored from its end: the last element comes first", evidence.port),
+           "Look for a flip of both dimensions, and for indices that count down.",
+           rearranged(evidence, port, [rows, cols](std::size_t row, std::size_t col) {
+             return rows * cols - 1 - (row * cols + col);
+           })}};
+}
+
+constexpr std::array kRows = {CatalogueRow{"OUTPUT_stored_transposed, OUTPUT_stored_reversed",
+                                           "the output's matrices transposed, or their elements in reverse order",
+                                           &moved_output}};
+
+}  // namespace
+
+std::span<const CatalogueRow> rearranged_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

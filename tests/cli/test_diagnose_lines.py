@@ -1,0 +1,113 @@
+"""te-numcheck diagnose: lines that are scaled, a bias that nobody gave, blocks that are wrong, means for sums."""
+
+import json
+import math
+import random
+import unittest
+
+from support import CliTest
+from test_diagnose import bf16_bits, f32, normal, of_bf16, safetensors
+
+M, N, K = 48, 40, 33
+
+
+def product(x, w):
+    """x [M, K] times w [N, K] transposed, in doubles."""
+    return [math.fsum(x[i * K + t] * w[j * K + t] for t in range(K)) for i in range(M) for j in range(N)]
+
+
+class DiagnoseLines(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        rng = random.Random(4)
+        cls.x, cls.w, cls.bias = normal(rng, M * K), normal(rng, N * K), normal(rng, N)
+        cls.y = product(cls.x, cls.w)
+
+    def said(self, y, mode="F32", code=1, x=None, w=None):
+        store = (lambda v: v) if mode == "F32" else bf16_bits
+        tensors = {"a": (mode, [M, K], [store(v) for v in x or self.x]), "b": (mode, [N, K], [store(v) for v in w or self.w]),
+                   "d": (mode, [M, N], [store(v) for v in y])}
+        safetensors(self.folder / "t.safetensors", tensors)
+        return json.loads(self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--json", "-", code=code).stdout)
+
+    def first(self, *arguments, **options):
+        found = self.said(*arguments, **options)
+        return found["causes"][0]["name"] if found["causes"] else None
+
+    def in_bf16(self):
+        """Operands that BF16 holds, and their product."""
+        x, w = ([of_bf16(bf16_bits(v)) for v in values] for values in (self.x, self.w))
+        return {"x": x, "w": w}, product(x, w)
+
+    def test_a_bias_that_nobody_gave(self):
+        y = [f32(v + self.bias[i % N]) for i, v in enumerate(self.y)]
+        found = self.said(y)
+        self.assertEqual(found["causes"][0]["name"], "bias_added")
+        self.assertIn("a bias that is not among the tensors was added", found["causes"][0]["cause"])
+        operands, y = self.in_bf16()
+        self.assertEqual(self.first([v + self.bias[i % N] for i, v in enumerate(y)], "BF16", **operands), "bias_added")
+
+    def test_a_number_for_each_row(self):
+        offsets = normal(random.Random(5), M)
+        self.assertEqual(self.first([f32(v + offsets[i // N]) for i, v in enumerate(self.y)]), "row_offsets_added")
+
+    def test_noise_is_no_bias(self):
+        rng = random.Random(6)
+        self.assertEqual(self.said([f32(v + rng.gauss(0, 0.1)) for v in self.y])["causes"], [])
+
+    def test_rows_and_columns_that_are_scaled(self):
+        row = [f32(v * (1.02 if i // N == 7 else 1)) for i, v in enumerate(self.y)]
+        found = self.said(row)
+        self.assertEqual(found["causes"][0]["name"], "rows_scaled=1.02")
+        self.assertIn("row 7 is multiplied by 1.02", found["causes"][0]["cause"])
+        self.assertEqual(self.first([f32(v * (0.5 if i % N in (3, 4) else 1)) for i, v in enumerate(self.y)]), "columns_scaled=0.5")
+        operands, y = self.in_bf16()
+        self.assertEqual(self.first([v * (1.02 if i // N == 7 else 1) for i, v in enumerate(y)], "BF16", **operands), "rows_scaled=1.02")
+
+    def test_a_block_that_is_wrong(self):
+        rng = random.Random(7)
+        y = [f32(rng.gauss(0, 6)) if i // N < 45 and i % N >= 4 else f32(v) for i, v in enumerate(self.y)]
+        self.assertEqual(self.first(y), "some_elements_wrong")
+
+    def test_an_output_from_its_end(self):
+        self.assertEqual(self.first([f32(v) for v in reversed(self.y)]), "d_stored_reversed")
+
+    def test_a_mean_for_a_sum(self):
+        found = self.said([f32(v / (M * N)) for v in self.y])
+        self.assertTrue(any("1 / (m n)" in cause["cause"] for cause in found["causes"]), found["causes"])
+        dy = normal(random.Random(8), 2500 * 4)
+        sums = [math.fsum(dy[r * 4 + c] for r in range(2500)) for c in range(4)]
+        safetensors(self.folder / "g.safetensors", {"dy": ("F32", [2500, 4], dy), "dbias": ("F32", [4], [f32(s / 2500) for s in sums])})
+        said = self.run_cli("diagnose", "bias_grad", "--tensors", "g.safetensors", code=1).stdout
+        self.assertIn("mean_for_sum", said)
+
+    def test_c_that_was_not_read_is_beta_of_0(self):
+        case = {"op": "gemm", "mode": "bf16", "backend": "sim", "seed": 1,
+                "params": {"m": 96, "n": 80, "k": 64, "beta": 1, "in_place": True}}
+        self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--no-save", "--inject", "beta_ignored", "--keep-tensors",
+                     "kept", code=1)
+        (file,) = (self.folder / "kept").iterdir()
+        found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
+        self.assertEqual(found["causes"][0]["name"], "beta=0")
+
+    def test_a_cast_on_the_way_says_nothing_of_the_amax(self):
+        case = {"op": "gemm", "mode": "fp8_e4m3", "backend": "sim", "seed": 1,
+                "params": {"m": 64, "n": 48, "k": 32, "output": "fp8_e4m3"}}
+        self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_100", "--no-save", "--inject", "fp16_detour_fp8_output",
+                     "--keep-tensors", "kept", code=1)
+        (file,) = (self.folder / "kept").iterdir()
+        found = json.loads(self.run_cli("diagnose", "--tensors", file, "--device", "sim:sm_100", "--json", "-", code=1).stdout)
+        self.assertEqual(found["causes"][0]["name"], "output_through_fp16")
+
+    def test_inputs_of_an_exact_leg_leave_no_room(self):
+        case = {"op": "gemm", "mode": "fp8_e4m3", "backend": "sim", "inputs": {"distribution": "exact"},
+                "params": {"m": 64, "n": 48, "k": 768, "trans_b": True, "output": "fp32", "accumulate": "split"}}
+        self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--no-save", "--inject", "promotion_512",
+                     "--keep-tensors", "kept", code=1)
+        (file,) = (self.folder / "kept").iterdir()
+        found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
+        self.assertIn("promotion_512", [cause["name"] for cause in found["causes"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
