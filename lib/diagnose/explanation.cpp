@@ -174,7 +174,10 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.rms_left = error_of(*output).rms;
     // NaN and infinities that are not there have no error, and explain nothing.
     const Baseline baseline(declared, hypothesis.trial.fault.has_value());
-    const bool gains = gains_bits(result.equal_bits, baseline.equal_bits, result.of);
+    // Elements that any number may be in count as equal, which nobody has predicted.
+    const std::uint64_t unpredicted = unjudged(*output) - std::min(unjudged(*output), declared.unjudged);
+    const std::uint64_t predicted = result.equal_bits - std::min(result.equal_bits, are_predicted ? 0 : unpredicted);
+    const bool gains = gains_bits(predicted, baseline.equal_bits, result.of);
     const bool has_pattern = output->statistics.nonfinite_mismatch == 0;
     const auto share_of = [&](double rms) {
       return has_pattern && rms > 0 ? 1 - std::pow(result.rms_left / rms, 2) : 0;

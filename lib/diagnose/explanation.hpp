@@ -14,6 +14,7 @@ namespace numcheck::diagnose {
 struct Declared {
   std::string_view port;
   double rms_error = 0;
+  std::uint64_t unjudged = 0;       ///< elements that any number may be in
   std::uint64_t most_unjudged = 0;  ///< elements; what overflows everywhere would pass for anything
   bool is_exact = false;            ///< moved, cast or drawn: bits decide
   std::uint64_t equal_bits = 0;     ///< elements that are RN of what is expected

@@ -118,6 +118,7 @@ void Trials::add(const Subject& subject, const Glance& glance, Hypothesis hypoth
   constexpr std::uint64_t kMuch = 100;  // of all elements
   const Declared declared{diagnosis_.port,
                           diagnosis_.rms_error,
+                          diagnosis_.unjudged,
                           diagnosis_.unjudged + diagnosis_.of / kMuch,
                           is_exact_,
                           diagnosis_.equal_bits,
@@ -143,8 +144,8 @@ const Explanation* Trials::without_fault(const Subject& subject) {
     Hypothesis none{.name = "no fault", .family = {}, .cause = {}, .remedy = {}, .trial = as_declared(subject)};
     none.trial.fault = "";
     simulated_ = explain(subject, none,
-                         {diagnosis_.port, diagnosis_.rms_error, diagnosis_.of, is_exact_, diagnosis_.equal_bits,
-                          diagnosis_.rms_error > 0, nullptr},
+                         {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged, diagnosis_.of, is_exact_,
+                          diagnosis_.equal_bits, diagnosis_.rms_error > 0, nullptr},
                          flops_);
   }
   return &*simulated_;

@@ -99,6 +99,16 @@ class DiagnoseLines(CliTest):
         found = json.loads(self.run_cli("diagnose", "--tensors", file, "--device", "sim:sm_100", "--json", "-", code=1).stdout)
         self.assertEqual(found["causes"][0]["name"], "output_through_fp16")
 
+    def test_a_row_of_attention_that_is_scaled(self):
+        for mode, factor, named in (("fp8_e4m3", 0.5, "rows_scaled=1.5"), ("bf16", 0.02, "rows_scaled=1.02")):
+            with self.subTest(mode=mode):
+                case = {"op": "attention_fwd", "mode": mode, "backend": "sim", "seed": 3, "params": {"heads": 2, "sq": 64, "sk": 64, "d": 32}}
+                self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--no-save", "--inject", f"perturb_row={factor}",
+                             "--keep-tensors", f"kept-{mode}", code=1)
+                (file,) = (self.folder / f"kept-{mode}").iterdir()
+                found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
+                self.assertEqual([cause["name"] for cause in found["causes"]][:1], [named])
+
     def test_inputs_of_an_exact_leg_leave_no_room(self):
         case = {"op": "gemm", "mode": "fp8_e4m3", "backend": "sim", "inputs": {"distribution": "exact"},
                 "params": {"m": 64, "n": 48, "k": 768, "trans_b": True, "output": "fp32", "accumulate": "split"}}
