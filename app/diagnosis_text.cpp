@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
@@ -94,6 +95,17 @@ std::string names_of(std::span<const Explanation> explanations) {
   return text;
 }
 
+std::string untried_text(const Diagnosis& diagnosis) {
+  const std::vector<std::string>& untried = diagnosis.untried;
+  constexpr std::size_t kMost = 4;
+  if (untried.empty()) {
+    return "";
+  }
+  const std::span<const std::string> some = std::span(untried).first(std::min(kMost, untried.size()));
+  return fmt::format("; not tried, because there was no time (--effort thorough): {}{}", fmt::join(some, ", "),
+                     untried.size() > kMost ? fmt::format(" and {} more", untried.size() - kMost) : "");
+}
+
 /// The closest of those that do not explain it, one of each family, if they explain something.
 std::string excluded_text(const Diagnosis& diagnosis, bool verbose) {
   const std::span<const Explanation> excluded = diagnosis.excluded;
@@ -113,7 +125,8 @@ std::string excluded_text(const Diagnosis& diagnosis, bool verbose) {
   return text +
          fmt::format("{}{} that were tried{}", text.empty() ? "any of the " : "; nor any other of the ",
                      excluded.size(), pairs == 0 ? "" : fmt::format(", nor {} pairs of them", pairs)) +
-         (diagnosis.pairs_left ? "; there was no time for more pairs (--effort thorough)" : "");
+         (diagnosis.pairs_left ? "; there was no time for more pairs (--effort thorough)" : "") +
+         untried_text(diagnosis);
 }
 
 /// Of what explains most of the error, but not all.

@@ -61,9 +61,10 @@ class DiagnoseCommand : public Command {
     cli.add_option("--case", case_,
                    "a case of a report, run again: diagnose --case ID report.json, with the report where the op stands")
         ->type_name("ID|DIGEST");
-    cli.add_option(
-           "--effort", effort_,
-           "quick: single causes only; normal: also pairs of causes, for 5 s; thorough: pairs for 10 minutes [normal]")
+    cli.add_option("--effort", effort_,
+                   "quick: single causes only, for 10 s; normal: for 20 s, then pairs of causes for 5 s, large cases "
+                   "less; thorough: 10 "
+                   "minutes for each [normal]")
         ->type_name("EFFORT");
     cli.add_option("--json", json_, "write the diagnosis to this file; - writes it, and nothing else, to stdout")
         ->type_name("PATH")
@@ -156,9 +157,14 @@ class DiagnoseCommand : public Command {
   [[nodiscard]] diagnose::Effort effort() const {
     const std::string word = effort_.empty() ? "normal" : effort_;
     require_known(word, "value of --effort", {"quick", "normal", "thorough"});
-    constexpr double kQuick = 0, kThorough = 600;
+    constexpr double kThorough = 600, kQuickSingles = 10;
     diagnose::Effort effort;
-    effort.pairs_s = word == "quick" ? kQuick : word == "thorough" ? kThorough : effort.pairs_s;
+    if (word == "quick") {
+      effort.singles_s = kQuickSingles;
+      effort.pairs_s = 0;
+    } else if (word == "thorough") {
+      effort.singles_s = effort.pairs_s = kThorough;
+    }
     return effort;
   }
 

@@ -72,6 +72,7 @@ json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::spa
           {"excluded", list_json(diagnosis.excluded)},
           {"pairs_tried", diagnosis.pairs_tried},
           {"pairs_left", diagnosis.pairs_left},
+          {"not_tried", diagnosis.untried},
           {"tolerances", tolerances_json(diagnosis)},
           {"notes", std::vector<std::string>(notes.begin(), notes.end())}};
 }

@@ -17,7 +17,8 @@ namespace {
 using op::Field;
 using op::FieldKind;
 
-constexpr double kFitFlops = 2e9;  // of the references that a fit may compute
+constexpr double kFitFlops = 2e9;      // of a reference that a fit computes, if the op computes parts
+constexpr double kAllFitFlops = 4e11;  // of all of them
 
 /// Whether the case can be computed from the given inputs, and has the output as it is given.
 bool can_be(const Evidence& evidence, const op::Params& params) {
@@ -146,7 +147,11 @@ double fitted(const Evidence& evidence, std::size_t field, double start) {
   const Field& f = evidence.subject.c.op->fields()[field];
   const auto within = [&f](double x) { return std::clamp(x, f.minimum, f.maximum); };
   double x = start;
-  for (int step = 0; step < kSteps; ++step) {
+  const plan::Case& c = evidence.subject.c;
+  const double all = c.op->flops == nullptr ? 1 : std::max(c.op->flops(c.params), 1.0);
+  const double each = c.op->name == "gemm" ? std::min(all, kFitFlops) : all;  // others are computed as a whole
+  const int steps = std::clamp(static_cast<int>(std::min(kAllFitFlops / (2 * each), 1e3)), 2, kSteps);
+  for (int step = 0; step < steps; ++step) {
     Trial trial = as_declared(evidence.subject);
     Expected here, beside;
     trial.c.params[field] = x;

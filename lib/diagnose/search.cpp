@@ -1,11 +1,13 @@
 #include "diagnose/search.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <utility>
 
 #include "diagnose/crop.hpp"
+#include "diagnose/crop_attention.hpp"
 #include "diagnose/explanation.hpp"
 #include "diagnose/one_pass.hpp"
 #include "diagnose/told.hpp"
@@ -31,37 +33,65 @@ struct Extent {
 };
 
 /// From what is simple to what is not, until something explains the output.
-void search(const Subject& subject, const verdict::OutputResult& failed, const Extent& extent, Diagnosis& diagnosis) {
-  const Rows rows = extent.rows;
-  Trials trials(subject, diagnosis, extent.flops);
-  trials.with_evidence(subject, [&](const Evidence& evidence) {
-    constexpr double kAll = 0.9999, kMost = 0.9;
-    // Of products, ranges of k explain whatever is proportional to the result.
-    const bool is_product = subject.c.op->name == "gemm";
-    if (is_open(diagnosis)) {
-      add_findings(failed, is_product ? kMost : kAll, is_product, diagnosis);
-      trials.try_rows(evidence, Stage::first, rows);
-    }
-    // What the op itself finds is not judged, and may be one of several names.
-    const bool only_found = std::ranges::all_of(diagnosis.passing, &Explanation::is_finding);
-    if (is_open(diagnosis) || is_open_to_bits(diagnosis) || only_found) {
-      trials.try_rows(evidence, Stage::simulated, rows);
-    }
-    if (is_open(diagnosis)) {
-      trials.try_rows(evidence, Stage::last_resort, rows);
-    }
-    if (is_open(diagnosis) && rows != Rows::needing_all) {
-      trials.try_pairs(extent.effort.pairs_s);
-    }
-    if (is_open(diagnosis)) {
-      add_findings(failed, kMost, false, diagnosis);
-    }
-  });
-}
+class Search {
+ public:
+  /// `is_declared`: the subject is the one that was judged as declared, all of it. What is known of its elements is not
+  /// computed again.
+  Search(const Subject& subject, const verdict::OutputResult& failed, Extent extent, Diagnosis& diagnosis,
+         bool is_declared)
+      : subject_(subject),
+        failed_(failed),
+        extent_(extent),
+        diagnosis_(diagnosis),
+        trials_(subject, diagnosis, extent.flops, is_declared ? &diagnosis.elements : nullptr) {
+    trials_.end_singles_after(extent.effort.singles_s);
+  }
 
-/// What the subject's output has as declared, before any trial. False if it has no such output.
-bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
-  const verdict::RunResult run = judge(subject, as_declared(subject), flops, Depth::gates);
+  void singles() {
+    const Rows rows = extent_.rows;
+    trials_.with_evidence(subject_, [&](const Evidence& evidence) {
+      // Of products, ranges of k explain whatever is proportional to the result.
+      const bool is_product = subject_.c.op->name == "gemm";
+      if (is_open(diagnosis_)) {
+        add_findings(failed_, is_product ? kMost : kAll, is_product, diagnosis_);
+        trials_.try_rows(evidence, Stage::first, rows);
+      }
+      // What the op itself finds is not judged, and may be one of several names.
+      const bool only_found = std::ranges::all_of(diagnosis_.passing, &Explanation::is_finding);
+      if (is_open(diagnosis_) || is_open_to_bits(diagnosis_) || only_found) {
+        trials_.try_rows(evidence, Stage::simulated, rows);
+      }
+      if (is_open(diagnosis_)) {
+        trials_.try_rows(evidence, Stage::last_resort, rows);
+      }
+    });
+  }
+
+  void pairs(double seconds) {
+    if (is_open(diagnosis_)) {
+      trials_.try_pairs(seconds);
+    }
+  }
+
+  /// What the op finds, if nothing else explains it.
+  void findings() {
+    if (is_open(diagnosis_)) {
+      add_findings(failed_, kMost, false, diagnosis_);
+    }
+  }
+
+ private:
+  static constexpr double kAll = 0.9999, kMost = 0.9;
+
+  const Subject& subject_;
+  const verdict::OutputResult& failed_;
+  Extent extent_;
+  Diagnosis& diagnosis_;
+  Trials trials_;
+};
+
+/// What the output has as declared, before any trial. False if the run has no such output.
+bool take_measures(const verdict::RunResult& run, Diagnosis& diagnosis) {
   const verdict::OutputResult* output = output_named(run, diagnosis.port);
   if (output == nullptr) {
     return false;
@@ -75,50 +105,84 @@ bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
   return true;
 }
 
-/// Of a large product, most hypotheses are tried on a part. Moved rows and wrong tiles show in all of it, which takes longer: if
-/// most elements are wrong, only after the part has not explained them.
+bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
+  return take_measures(judge(subject, as_declared(subject), flops, Depth::gates), diagnosis);
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Of a large subject, most hypotheses are tried on a part. Moved rows and wrong tiles show in all of it, which takes longer: if
+/// most elements are wrong, only after the part has not explained them. Pairs have the time that is left, and a second at
+/// least.
 void search_large(const Subject& subject, const Subject& part, const verdict::OutputResult& failed,
-                  const Effort& effort, Diagnosis& diagnosis) {
-  const Diagnosis before = diagnosis;
-  const std::vector<std::uint8_t>& is_wrong = diagnosis.elements[diagnosis.port].is_wrong;
-  const auto wrong = std::ranges::count(is_wrong, std::uint8_t{1});
-  if (std::cmp_greater(2 * wrong, is_wrong.size())) {
-    Effort singles = effort;
-    singles.pairs_s = 0;
-    search(part, failed, {singles, effort.declared_flops, Rows::needing_part}, diagnosis);
+                  const Effort& effort, Clock::time_point start, Diagnosis& diagnosis) {
+  Diagnosis places = diagnosis;
+  const std::vector<std::uint8_t>& is_wrong = places.elements[diagnosis.port].is_wrong;
+  const bool most_are_wrong = std::cmp_greater(2 * std::ranges::count(is_wrong, std::uint8_t{1}), is_wrong.size());
+  Search in_part(part, failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis, false);
+  if (most_are_wrong) {
+    in_part.singles();
+    in_part.findings();
     if (!is_open(diagnosis)) {
       return;
     }
-    diagnosis = before;
   }
-  Diagnosis places = before;
-  if (measure(subject, effort.declared_flops, places)) {
-    search(subject, failed, {effort, effort.declared_flops, Rows::needing_all}, places);
+  if (take_measures(diagnosis.declared, places)) {
+    Search in_all(subject, failed, {effort, effort.declared_flops, Rows::needing_all}, places, true);
+    in_all.singles();
+    in_all.findings();
+    if (!is_open(places)) {
+      diagnosis = std::move(places);
+      return;
+    }
   }
-  if (is_open(places)) {
-    search(part, failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis);
-  } else {
-    diagnosis = std::move(places);
+  if (!most_are_wrong) {
+    in_part.singles();
   }
+  constexpr double kLeast = 1;
+  in_part.pairs(effort.pairs_s == 0 ? 0
+                                    : std::clamp(effort.pairs_s - seconds_since(start),
+                                                 std::min(kLeast, effort.pairs_s), effort.pairs_s));
+  in_part.findings();
 }
 
-/// All of the subject, or a part of it first if it is large.
+std::optional<Subject> part_of(const Subject& subject, const Diagnosis& diagnosis) {
+  const auto facts = diagnosis.elements.find(diagnosis.port);
+  if (facts == diagnosis.elements.end()) {
+    return std::nullopt;
+  }
+  std::optional<Subject> part = cropped(subject, facts->second.is_wrong);
+  return part.has_value() ? std::move(part) : cropped_attention(subject, diagnosis.port, facts->second.is_wrong);
+}
+
+/// All of the subject, or a part of it first if it is large. `is_declared`: it is the one that was judged, and not one of its
+/// passes.
 void search_all(const Subject& subject, const verdict::OutputResult& failed, const Effort& effort,
-                Diagnosis& diagnosis) {
+                Clock::time_point start, bool is_declared, Diagnosis& diagnosis) {
   const plan::Case& c = subject.c;
   const bool is_large = c.op->flops != nullptr && c.op->flops(c.params) > effort.trial_flops;
-  const std::optional<Subject> part =
-      is_large ? cropped(subject, diagnosis.elements[diagnosis.port].is_wrong) : std::nullopt;
+  const std::optional<Subject> part = is_large && is_declared ? part_of(subject, diagnosis) : std::nullopt;
   if (part.has_value() && measure(*part, effort.declared_flops, diagnosis)) {
-    search_large(subject, *part, failed, effort, diagnosis);
-  } else if (measure(subject, effort.trial_flops, diagnosis)) {
-    search(subject, failed, {effort, effort.trial_flops, Rows::all}, diagnosis);
+    search_large(subject, *part, failed, effort, start, diagnosis);
+    return;
+  }
+  const bool is_judged = is_declared && !is_large;
+  if (is_judged ? take_measures(diagnosis.declared, diagnosis) : measure(subject, effort.trial_flops, diagnosis)) {
+    Search search(subject, failed, {effort, effort.trial_flops, Rows::all}, diagnosis, is_judged);
+    search.singles();
+    search.pairs(effort.pairs_s);
+    search.findings();
   }
 }
 
 }  // namespace
 
 Diagnosis diagnose(const Subject& subject, const Effort& effort) {
+  const Clock::time_point start = Clock::now();
   Diagnosis diagnosis;
   diagnosis.declared = judge(subject, as_declared(subject), effort.declared_flops, Depth::all, &diagnosis.elements);
   const auto failed = std::ranges::find_if(diagnosis.declared.outputs, [](const verdict::OutputResult& output) {
@@ -139,7 +203,7 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   add_unwritten(subject, *failed, diagnosis);
   add_amax(subject, *failed, diagnosis);
   const std::optional<Subject> pass = one_pass(subject, failed->port);
-  search_all(pass.value_or(subject), *failed, effort, diagnosis);
+  search_all(pass.has_value() ? *pass : subject, *failed, effort, start, !pass.has_value(), diagnosis);
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);
   keep_best(diagnosis.is_narrow, diagnosis);
   if (!diagnosis.passing.empty()) {

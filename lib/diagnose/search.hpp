@@ -53,6 +53,7 @@ struct Diagnosis {
   std::vector<Explanation> excluded;   ///< the others that were tried, the closest first
   std::uint64_t pairs_tried = 0;       ///< pairs of causes that do not explain it either
   bool pairs_left = false;             ///< there was no time for all pairs
+  std::vector<std::string> untried;    ///< names of causes for which there was no time
   std::uint64_t equal_bits = 0;        ///< as in Explanation, as declared
   std::uint64_t of = 0, unjudged = 0;  ///< elements as declared, and those of them that any number may be in
   bool is_narrow = false;              ///< the output's own rounding hides most of what is left: bits decide
@@ -62,7 +63,8 @@ struct Diagnosis {
 struct Effort {
   double declared_flops = 1.5e12;  ///< products of more operations are judged on a sample
   double trial_flops = 2e9;        ///< of larger ones, hypotheses are tried on a part
-  double pairs_s = 5;              ///< for pairs of causes
+  double singles_s = 20;           ///< for single causes, the likely ones first
+  double pairs_s = 5;  ///< for pairs of causes; of large cases for everything, but a second at least for pairs
 };
 
 [[nodiscard]] Diagnosis diagnose(const Subject& subject, const Effort& effort);

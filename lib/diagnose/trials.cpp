@@ -25,6 +25,11 @@ core::Buffer<double> decode_delivered(const Subject& subject, std::string_view p
   return some;
 }
 
+std::chrono::steady_clock::time_point after(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 }  // namespace
 
 void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
@@ -40,18 +45,27 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
         diagnosis_.pairs_left = true;
         return;
       }
-      if (!is_explained(hypothesis)) {
+      if (is_explained(hypothesis)) {
+        continue;
+      }
+      if (first_ == nullptr && stage != Stage::last_resort && Clock::now() > end_of_singles_) {
+        diagnosis_.untried.push_back(hypothesis.name);
+      } else {
         add(evidence.subject, glance, std::move(hypothesis));
       }
     }
   }
 }
 
+void Trials::end_singles_after(double seconds) {
+  end_of_singles_ = after(seconds);
+}
+
 void Trials::try_pairs(double seconds) {
   if (seconds <= 0) {
     return;
   }
-  end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  end_ = after(seconds);
   const std::vector<Part> first = std::exchange(parts_, {});
   for (const Part& part : first) {
     if (Clock::now() > end_) {
@@ -76,7 +90,11 @@ void Trials::try_pairs(double seconds) {
 
 void Trials::with_evidence(const Subject& subject, const std::function<void(const Evidence&)>& body) {
   FactsByPort facts;
-  static_cast<void>(judge(subject, as_declared(subject), flops_, Depth::gates, &facts));
+  if (facts_ != nullptr && &subject == &subject_) {
+    facts = *facts_;
+  } else {
+    static_cast<void>(judge(subject, as_declared(subject), flops_, Depth::gates, &facts));
+  }
   const Expected expected = expect(subject, as_declared(subject), flops_);
   const auto values = std::ranges::find(expected.values.outputs, diagnosis_.port, &op::OutputValues::port);
   if (values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing

@@ -19,8 +19,12 @@ enum class Rows { all, needing_all, needing_part };
 /// Tries what the catalogue has, and remembers what explains most. Subject and diagnosis must outlive this object.
 class Trials {
  public:
-  Trials(const Subject& subject, Diagnosis& diagnosis, double flops)
-      : subject_(subject), diagnosis_(diagnosis), flops_(flops) {}
+  /// `facts`: what is known of the subject's elements as declared; null: nothing yet. It must outlive this object.
+  Trials(const Subject& subject, Diagnosis& diagnosis, double flops, const FactsByPort* facts = nullptr)
+      : subject_(subject), diagnosis_(diagnosis), flops_(flops), facts_(facts) {}
+
+  /// After that time from now on, single causes are not tried any more, but for those of the last resort.
+  void end_singles_after(double seconds);
 
   /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
   void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all);
@@ -52,6 +56,8 @@ class Trials {
   const Subject& subject_;
   Diagnosis& diagnosis_;
   double flops_;
+  const FactsByPort* facts_;
+  Clock::time_point end_of_singles_ = Clock::time_point::max();
   std::optional<Explanation> simulated_;  ///< without_fault, of the subject whose rows are tried
   bool is_exact_ = false;                 ///< the output: moved, cast or drawn
   Clock::time_point end_ = Clock::time_point::max();

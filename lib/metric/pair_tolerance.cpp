@@ -21,8 +21,8 @@ std::optional<PairTolerance> pair_tolerance(const CompareInput& input) {
   const double rtol = std::ldexp(1.0, -core::dtype_info(input.port->dtype).fraction_bits);
   const std::size_t elements = compared_elements(input);
   std::vector<double> largest((elements + kPerTask - 1) / kPerTask);
+  const Setup setup = make_setup(input);  // once: it looks at every element
   core::parallel_chunks(elements, kPerTask, [&](std::size_t index, std::size_t begin, std::size_t end) {
-    const Setup setup = make_setup(input);
     SegmentReader reader(input, setup);
     for (std::size_t at = begin; at < end; at += kSegment) {
       const std::size_t count = std::min<std::size_t>(kSegment, end - at);

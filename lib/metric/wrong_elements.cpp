@@ -92,9 +92,9 @@ bool any_exceeds(const CompareInput& input, const Statistics& s, const std::opti
 std::vector<std::uint8_t> mark_wrong(const CompareInput& input, const std::optional<double>& max_ulp) {
   constexpr std::size_t kPerTask = 64 * kSegment;
   const Marker marker(input, max_ulp);
+  const Setup setup = make_setup(input);  // once: it looks at every element
   std::vector<std::uint8_t> wrong(compared_elements(input));
   core::parallel_chunks(wrong.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
-    const Setup setup = make_setup(input);
     SegmentReader reader(input, setup);
     for (std::size_t at = begin; at < end; at += kSegment) {
       const std::size_t count = std::min<std::size_t>(kSegment, end - at);
