@@ -14,6 +14,9 @@ target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SO
 # Prefers the system's Python, which has python3-jsonschema; a virtual environment may lack it.
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
+# These need NumPy, which a virtual environment is likelier to have.
+find_program(TE_NUMCHECK_NUMPY_PYTHON NAMES python3)
+set(numpy_areas diagnose_large diagnose_layouts)
 if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
@@ -21,8 +24,13 @@ if(TE_NUMCHECK_PYTHON)
   foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
           sampled run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
-          man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case)
-    add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
+          man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case
+          diagnose_html diagnose_large diagnose_layouts diagnose_lines diagnose_trouble)
+    set(python "${TE_NUMCHECK_PYTHON}")
+    if(area IN_LIST numpy_areas AND TE_NUMCHECK_NUMPY_PYTHON)
+      set(python "${TE_NUMCHECK_NUMPY_PYTHON}")
+    endif()
+    add_test(NAME cli_${area} COMMAND "${python}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
       ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>;TE_MANY_CPUS=$<TARGET_FILE:many_cpus>;TE_FAKE_VERSIONS=$<TARGET_FILE:fake_versions>")
   endforeach()

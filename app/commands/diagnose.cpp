@@ -178,13 +178,13 @@ class DiagnoseCommand : public Command {
   }
 
   core::ExitCode answer(Context& context, const Answer& answer) const {
+    if (json_ != "-" && html_ != "-") {  // before files, of which a full disk must not take the answer along
+      context.terminal.out(text_of(context, answer));
+    }
     if (!json_.empty()) {
       write_json(context, json_of(answer));
     }
-    if (json_ != "-" && html_ != "-") {
-      context.terminal.out(text_of(context, answer));
-    }
-    if (!html_.empty()) {  // after the answer, which a picture that fails must not take along
+    if (!html_.empty()) {
       const std::string page = diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes);
       html_ == "-" ? context.terminal.data(page) : core::write_file(html_, page);
     }
@@ -196,14 +196,14 @@ class DiagnoseCommand : public Command {
                          const std::string& first_path) const {
     const Answer one = diagnosed(first), other = diagnosed(second);
     const std::vector<diagnose::Apart> apart = diagnose::apart(one.gathered.subject, other.gathered.subject);
-    if (!json_.empty()) {
-      write_json(context,
-                 {{"first", json_of(one)}, {"second", json_of(other)}, {"apart", diagnose::apart_json(apart)}});
-    }
     if (json_ != "-") {
       context.terminal.out(apart_text(apart, context.terminal.colour_on_stdout()) + "\n" + core::printable(first_path) +
                            "\n" + text_of(context, one) + "\n" + core::printable(against_) + "\n" +
                            text_of(context, other));
+    }
+    if (!json_.empty()) {
+      write_json(context,
+                 {{"first", json_of(one)}, {"second", json_of(other)}, {"apart", diagnose::apart_json(apart)}});
     }
     const core::ExitCode codes[] = {exit_code(one.diagnosis), exit_code(other.diagnosis)};
     return codes[0] == core::ExitCode::success || codes[1] == core::ExitCode::numerics_differ ? codes[1] : codes[0];
