@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/codec.hpp"
 #include "core/strings.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/typed_numbers.hpp"
@@ -176,10 +177,37 @@ double fitted(const Evidence& evidence, std::size_t field, double start) {
   return x;
 }
 
+/// Formats that kernels hold numbers of the formula in.
+constexpr std::array<std::pair<core::Dtype, std::string_view>, 2> kHolding = {
+    {{core::Dtype::bf16, "BF16"}, {core::Dtype::fp16, "FP16"}}};
+
+std::string held_text(double value, double number) {
+  for (const auto& [format, spelled] : kHolding) {
+    if (number == core::round_to(value, format)) {
+      return fmt::format(": it was rounded to {}", spelled);
+    }
+  }
+  return "";
+}
+
+/// What people type there.
+std::vector<double> usual_numbers(const plan::Case& c, const Field& field) {
+  constexpr std::array kUsual = {0.0, 1.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2};
+  std::vector<double> numbers;
+  if (field.name == "epsilon") {
+    numbers.assign(kUsual.begin(), kUsual.end());
+  }
+  const auto channels = op::field_index(*c.op, "d");
+  if (field.name == "scale" && channels.has_value()) {
+    const auto d = static_cast<double>(std::get<std::int64_t>(c.params[*channels]));
+    numbers.insert(numbers.end(), {1 / std::sqrt(d), 1, 1 / d});
+  }
+  return numbers;
+}
+
 /// Other numbers in the formula: the usual ones, and the one that fits.
 std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
-  constexpr std::array kUsual = {0.0, 1.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2};
   std::vector<Hypothesis> all;
   for (std::size_t i = 0; i < c.params.size(); ++i) {
     const Field& field = c.op->fields()[i];
@@ -187,16 +215,11 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
       continue;
     }
     const double value = std::get<double>(c.params[i]);
-    std::vector<double> numbers;
+    std::vector<double> numbers = usual_numbers(c, field);
     const bool is_small = field.name == "epsilon";
-    if (is_small) {
-      numbers.assign(kUsual.begin(), kUsual.end());
-    }
-    const auto channels = op::field_index(*c.op, "d");
-    if (field.name == "scale" && channels.has_value()) {
-      const auto d = static_cast<double>(std::get<std::int64_t>(c.params[*channels]));
-      numbers.insert(numbers.end(), {1 / std::sqrt(d), 1, 1 / d});
-    }
+    const std::array<double, 2> held = {core::round_to(value, kHolding[0].first),
+                                        core::round_to(value, kHolding[1].first)};
+    numbers.insert(numbers.end(), held.begin(), held.end());
     const std::vector<double> usual = numbers;
     for (const double factor : {0.0, -1.0, 10.0, 0.1, 2.0, 0.5}) {
       numbers.push_back(value * factor);
@@ -215,17 +238,18 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
       constexpr double kNothing = 0.01;
       const bool may_be_zero = std::abs(best) < kNothing * std::abs(value);
       numbers.insert(may_be_zero ? numbers.end() : numbers.begin(), near.begin(), near.end());
-      if (field.minimum == 0 &&
-          !is_small) {  // often: not at all, which is like a very large number where it is a limit
+      if (field.minimum == 0 && !is_small) {  // often: not at all, which is like a large number where it is a limit
         numbers.insert(numbers.begin(), 0.0);
       }
     }
+    numbers.insert(numbers.begin(), held.begin(), held.end());  // before what is fitted to them
     std::vector<double> seen = {value};
     for (const double number : numbers) {
       if (number >= field.minimum && number <= field.maximum && std::ranges::find(seen, number) == seen.end() &&
           can_be(evidence, changed_to(c, i, number))) {
         seen.push_back(number);
         all.push_back(with_value(evidence, i, number));
+        all.back().cause += held_text(value, number);
         all.back().is_fitted = number == raw;
         all.back().is_usual = std::ranges::find(usual, number) != usual.end();
         all.back().is_measured = !all.back().is_usual;

@@ -167,13 +167,32 @@ std::vector<Hypothesis> some_scaled(const Evidence& evidence) {
 /// number from which each element rounds to what is delivered is known better.
 struct Offset {
   double mean = 0, error = 0;
+  double square = 0;    ///< mean square of the error
+  double rounding = 0;  ///< what the output's rounding leaves of it on average, as an ulp
 };
+
+/// Whether it is no chance, and more than rounding makes.
+bool is_known(const Offset& offset) {
+  constexpr double kDeviations = 8;
+  return std::abs(offset.mean) > std::max(kDeviations * offset.error, offset.rounding);
+}
+
+/// Whether most lines have one, and these are most of the error.
+bool explain_most(const std::vector<Offset>& offsets) {
+  double all = 0, left = 0;
+  for (const Offset& offset : offsets) {
+    all += offset.square;
+    left += std::max(offset.square - offset.mean * offset.mean, 0.0);
+  }
+  constexpr double kMost = 0.9;
+  return 2 * std::ranges::count_if(offsets, is_known) >= std::ssize(offsets) && left <= (1 - kMost) * all;
+}
 
 std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
   std::vector<Offset> all;
   const core::Dtype dtype = port_of(evidence).dtype;
   for (std::size_t line = 0; line < lines.lines; ++line) {
-    double count = 0, sum = 0, squares = 0;
+    double count = 0, sum = 0, squares = 0, rounding = 0;
     double least = -std::numeric_limits<double>::infinity(), most = -least;
     for (std::size_t i = 0; i < lines.length; ++i) {
       const double off = evidence.delivered[lines.at(line, i)] - evidence.values.value[lines.at(line, i)];
@@ -184,12 +203,14 @@ std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
         count += 1;
         sum += off;
         squares += off * off;
+        rounding += 2 * half;
       }
     }
     const double mean = count > 0 ? sum / count : 0;
     const bool is_narrow = core::dtype_info(dtype).storage_bytes <= 2;
     all.push_back({is_narrow && count > 0 && least <= most ? std::midpoint(least, most) : mean,
-                   count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0});
+                   count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0,
+                   count > 0 ? squares / count : 0, count > 0 ? rounding / count : 0});
   }
   return all;
 }
@@ -226,12 +247,7 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
   std::vector<Hypothesis> all;
   for (const Direction& lines : directions(evidence)) {
     std::vector<Offset> found = offsets(evidence, lines);
-    const auto is_known = [](const Offset& offset) {
-      constexpr double kDeviations = 8;
-      return std::abs(offset.mean) > kDeviations * offset.error;
-    };
-    // Of a line that is added, most numbers differ from zero.
-    if (2 * std::ranges::count_if(found, is_known) < static_cast<std::ptrdiff_t>(found.size())) {
+    if (!explain_most(found)) {
       continue;
     }
     const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);

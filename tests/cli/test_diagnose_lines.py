@@ -81,6 +81,19 @@ class DiagnoseLines(CliTest):
         said = self.run_cli("diagnose", "bias_grad", "--tensors", "g.safetensors", code=1).stdout
         self.assertIn("mean_for_sum", said)
 
+    def test_a_scale_that_is_held_in_few_bits(self):
+        rng = random.Random(9)
+        x, scale = [f32(3 * v) for v in normal(rng, 32 * 48)], of_bf16(bf16_bits(0.13))
+        y = []
+        for r in range(32):
+            e = [math.exp(scale * v) for v in x[48 * r : 48 * r + 48]]
+            y += [f32(v / math.fsum(e)) for v in e]
+        safetensors(self.folder / "s.safetensors", {"x": ("F32", [32, 48], x), "y": ("F32", [32, 48], y)})
+        found = json.loads(self.run_cli("diagnose", "softmax_fwd", "--tensors", "s.safetensors", "--param", "scale=0.13", "--json", "-",
+                                        code=1).stdout)
+        self.assertEqual(found["causes"][0]["name"], "scale=0.1298828125")
+        self.assertIn("it was rounded to BF16", found["causes"][0]["cause"])
+
     def test_c_that_was_not_read_is_beta_of_0(self):
         case = {"op": "gemm", "mode": "bf16", "backend": "sim", "seed": 1,
                 "params": {"m": 96, "n": 80, "k": 64, "beta": 1, "in_place": True}}
