@@ -9,6 +9,7 @@
 
 #include "core/codec.hpp"
 #include "gemm_problem.hpp"
+#include "op/known_cause.hpp"
 
 namespace numcheck::reference::testing {
 namespace {
