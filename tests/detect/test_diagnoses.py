@@ -100,7 +100,7 @@ class Diagnoses(PlantsFaults):
         case = {"op": "attention_fwd", "mode": "fp8_e4m3", "params": {"batches": 2, "heads": 8, "sq": 32, "sk": 96, "d": 64}}
         self.assertIn(self.names(case, "perturb_element=3"), ([], ["some_elements_wrong"]))
         case = {**case, "mode": "fp8_hybrid", "params": {**case["params"], "sq": 64, "mask": "causal"}}
-        self.assertEqual(self.names(case, "perturb_row=0.3"), ["some_elements_wrong"])
+        self.assertEqual(self.names(case, "perturb_row=0.3"), ["rows_scaled=1.3"])
 
     def test_lengths_are_asked_for(self):
         case = {"op": "attention_fwd", "mode": "fp32", "backend": "sim", "params": {"batches": 2, "heads": 2, "sq": 48, "sk": 40, "d": 16}}
