@@ -81,7 +81,9 @@ class AttentionBlock {
     double least = 0;           ///< weight below which FP16 numerators, or FP8 weights, are subnormal
     std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
     double rivals = 0;          ///< scores close to the largest one
-    bool has_nan = false;       ///< a score is NaN
+    /// The largest x |q| |k_j| + s_j / 6, see tolerance::MaxLogitFact::upset.
+    double upset = -std::numeric_limits<double>::infinity(), tf32_upset = upset;
+    bool has_nan = false;  ///< a score is NaN
   };
 
   /// tolerance::AttentionFact::scatter
@@ -105,6 +107,8 @@ class AttentionBlock {
   ScoreRange score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products);
   /// Updates what max_facts needs with the scores of keys from first_key on; before `top` is.
   void note_largest(std::int64_t i, std::span<const double> scores, std::int64_t first_key);
+  /// Updates `upset` with the scores of keys from first_key on.
+  void note_upsets(std::int64_t i, std::span<const double> scores, std::int64_t first_key);
   /// How close to the largest score another one is a rival: errors of products in TF32 exchange them seldom.
   [[nodiscard]] double rival_distance(std::int64_t i, double score) const;
   /// Adds what error models need of a row's weights to its sums.

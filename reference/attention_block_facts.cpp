@@ -11,6 +11,8 @@
 namespace numcheck::reference {
 namespace {
 
+constexpr double kDeviations = 6;  ///< hardly an error is larger than so many of its own
+
 using tolerance::AttentionFact;
 
 constexpr double kLost = 1e-60;  // keys weigh nothing beside such a sink, and squares of their sum underflow
@@ -127,6 +129,11 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
                                                                : std::max(largest_weight(i), row.equal / row.sum);
     case AttentionFact::score_spread:
       return row.own == 0 ? 0 : std::sqrt(std::max(0.0, row.score2 / row.own - square(row.score / row.own)));
+    case AttentionFact::query_spread: {
+      const bool all = p_.softcap == 0 || row.own == 0 || std::isinf(head_.query_spread);
+      const double left = all ? 1 : std::max(0.0, 1 - row.squares / (row.own * square(p_.softcap)));
+      return head_.query_spread * left;
+    }
     case AttentionFact::keys:
       return static_cast<double>(row.visible.size());
     case AttentionFact::product_sum:
@@ -199,12 +206,31 @@ void AttentionBlock::note_largest(std::int64_t i, std::span<const double> scores
   if (row.has_nan) {
     return;
   }
+  if (!head_.values_only) {
+    note_upsets(i, scores, first_key);
+  }
   const auto largest = std::ranges::max_element(scores);
   const double top = std::max(row.top, *largest), distance = head_.values_only ? 0 : rival_distance(i, top);
   row.rivals = top - row.top > distance ? 0 : row.rivals;
   row.rivals += static_cast<double>(std::ranges::count_if(scores, [&](double s) { return s >= top - distance; }));
   if (*largest > row.top) {
     row.top_key = first_key + (largest - scores.begin());
+  }
+}
+
+void AttentionBlock::note_upsets(std::int64_t i, std::span<const double> scores, std::int64_t first_key) {
+  constexpr double kRoundedToTf32 = 0.6 * 0x1p-11, kSummed = 0x1p-23;
+  Row& row = rows_[static_cast<std::size_t>(i)];
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  const double channels = head_.uneven ? 1 : static_cast<double>(p_.d);
+  const double size = std::fabs(head_.problem.factor()) * std::sqrt(std::inner_product(q, q + p_.d, q, 0.0) / channels);
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    const double products = size * std::sqrt(head_.key_squares[static_cast<std::size_t>(first_key) + n]);
+    if (!std::isfinite(products)) {
+      continue;
+    }
+    row.upset = std::max(row.upset, kSummed * products + scores[n] / kDeviations);
+    row.tf32_upset = std::max(row.tf32_upset, kRoundedToTf32 * products + scores[n] / kDeviations);
   }
 }
 
@@ -248,6 +274,8 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   set(MaxLogitFact::score, std::fabs(row.top));
   set(MaxLogitFact::capped, capped_argument(i, row.top_key, sum));
   set(MaxLogitFact::rivals, row.rivals);
+  set(MaxLogitFact::upset, std::max(0.0, row.upset - row.top / kDeviations));
+  set(MaxLogitFact::tf32_upset, std::max(0.0, row.tf32_upset - row.top / kDeviations));
   return facts;
 }
 

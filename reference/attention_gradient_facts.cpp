@@ -81,6 +81,7 @@ QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) con
           .dot = std::isfinite(dot) ? dot : 0,
           .dot_variance = all.dot_variance[at],
           .dot_magnitude = all.dot_magnitude[at] + 2 * width * (tolerance::kFlush / tolerance::kUnit32),
+          .width = width,
           .steps = width + (p.has_dropout() ? 8 : 4),
           .round_variance = tolerance::kRoundVariance,
           .tanh_variance = p.softcap == 0 ? 0 : kTanhVariance};

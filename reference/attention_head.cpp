@@ -31,7 +31,30 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
   if (!values_only) {
     measure_values();
     square_keys();
+    measure_queries();
   }
+}
+
+void AttentionHead::measure_queries() {
+  const auto d = static_cast<std::size_t>(problem.params().d);
+  std::vector<double> sums(d), squares(d);
+  double count = 0;
+  for (std::int64_t i = 0; i < lengths.queries; ++i) {
+    const std::span query(queries.data + i * queries.stride, d);
+    if (!std::ranges::all_of(query, [](double x) { return std::isfinite(x); })) {
+      continue;
+    }
+    ++count;
+    for (std::size_t c = 0; c < d; ++c) {
+      sums[c] += query[c];
+      squares[c] += square(query[c]);
+    }
+  }
+  double spread = 0;
+  for (std::size_t c = 0; c < d && count > 0; ++c) {
+    spread += std::max(0.0, squares[c] / count - square(sums[c] / count)) * channel_squares[c];
+  }
+  query_spread = count > 1 ? std::fabs(problem.factor()) * std::sqrt(spread) : std::numeric_limits<double>::infinity();
 }
 
 void AttentionHead::measure_values() {

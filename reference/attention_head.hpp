@@ -25,14 +25,16 @@ struct AttentionHead {
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
   double mean_square = 0;               ///< and of |k_j|^2
-  bool uneven = false;             ///< a channel is much longer than the mean: |q| |k| says little of sum |q_c k_c|
-  double largest_square = 0;       ///< of |k_j|^2, without channels that are not finite
-  bool keys_vanish = false;        ///< one has a channel that TF32 rounds to zero
+  double query_spread = 0;    ///< tolerance::AttentionFact::query_spread, without a cap; infinite for a single query
+  bool uneven = false;        ///< a channel is much longer than the mean: |q| |k| says little of sum |q_c k_c|
+  double largest_square = 0;  ///< of |k_j|^2, without channels that are not finite
+  bool keys_vanish = false;   ///< one has a channel that TF32 rounds to zero
   bool keys_are_infinite = false;  ///< one has a channel that is infinite
 
  private:
   void measure_values();
   void square_keys();
+  void measure_queries();
 };
 
 }  // namespace numcheck::reference

@@ -114,6 +114,9 @@ void gradient_terms(const QueryTerms& query, const PairLanes& pairs, const TermC
   for (std::size_t n = 0; n < pairs.count && pairs.gradient_seconds != nullptr; ++n) {
     const double slope = choice.capped ? pairs.slopes[n] : 1;
     terms[kGradientSecond][n] = square(pairs.weights[n] * slope) * pairs.gradient_seconds[n];
+    // |do| |v| of a pair whose longest channel meets a 0 says nothing, and would take the row's errors from other pairs.
+    const double b = __builtin_sqrt(query.width * pairs.gradient_seconds[n]);
+    terms[kSpread][n] = square(pairs.weights[n] * slope * (b + query.dot_magnitude));
   }
   for (std::size_t n = 0; n < pairs.count && !choice.shares_weight; ++n) {
     terms[kShare][n] = terms[kSpread][n];

@@ -86,6 +86,7 @@ struct QueryTerms {
   double dot;  ///< D
   double dot_variance;
   double dot_magnitude;   ///< m, with what underflow in products of do takes, in units of u
+  double width;           ///< d_v
   double steps;           ///< d_v + 4
   double round_variance;  ///< of a rounding, in units of u^2
   double tanh_variance;   ///< of tanh, in units of (u tanh)^2; 0 without a cap

@@ -86,8 +86,9 @@ struct FlipSums {
                 [kLanes];    ///< of these, sum of the probabilities with errors kFlipSpread times the predicted ones
   double predicted[kLanes];  ///< of all, sum of the probabilities with the predicted errors
   double spread[kLanes], alike[kLanes];
-  double drift[kLanes];  ///< expected sum of the changes
-  double step[kLanes];   ///< the largest change
+  double drift[kLanes];   ///< expected sum of the changes, with errors kFlipSpread times the predicted ones
+  double nearer[kLanes];  ///< and with the predicted ones: neither needs to be the larger
+  double step[kLanes];    ///< the largest change
 };
 
 /// The lattice gate, for each of kLatticeBits. An element counts if its rounded reference is at least a quarter of the

@@ -95,7 +95,7 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   }
   const double b = pass.slope_totals.b;
   out.slope_flip_se = ratio(std::sqrt(total_of(sums.spread)), b);
-  out.slope_flip_drift = std::fabs(ratio(total_of(sums.drift), b));
+  out.slope_flip_drift = ratio(std::max(std::fabs(total_of(sums.drift)), std::fabs(total_of(sums.nearer))), b);
   out.slope_flip_step = ratio(largest_of(sums.step), b);
 }
 

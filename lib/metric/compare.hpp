@@ -154,7 +154,8 @@ struct Statistics {
   /// clustered one, which may come from few rows or columns only. Of 16- and 8-bit outputs, of the arithmetic's errors.
   double slope_predicted_se = 0;
   /// Of 16- and 8-bit outputs: what flips add to it if V is twice the predicted one, the slope that they have on
-  /// average, because y lies at certain distances from boundaries, and the largest share of a single element.
+  /// average with this V or the predicted one, whichever is steeper, because y lies at certain distances from boundaries,
+  /// and the largest share of a single element.
   double slope_flip_se = 0, slope_flip_drift = 0, slope_flip_step = 0;
   double slope_clusters = 0;  ///< how many rows, or columns, its measured standard error comes from; 0: not known
   double signal = 0;          ///< mean of y^2 / V

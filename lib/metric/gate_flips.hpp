@@ -40,7 +40,8 @@ template <class T>
 struct FlipChance {
   T predicted;
   T allowed;  ///< if they are kFlipSpread times as large
-  T drift;    ///< the expected change at most, in ulps
+  T drift;    ///< then the expected change, in ulps
+  T nearer;   ///< and with errors as predicted
 };
 
 template <class T>
@@ -50,14 +51,17 @@ inline FlipChance<T> chance_of(Boundaries<T> at, T best, T deviation) {
   const T allowed_near = normal_tail(near * (1 / kFlipSpread));
   const T allowed_far = normal_tail(far * (1 / kFlipSpread));
   const T apart = allowed_near - allowed_far;
-  return {normal_tail(near) + normal_tail(far), allowed_near + allowed_far, best > T{} ? -apart : apart};
+  const T predicted_near = normal_tail(near), predicted_far = normal_tail(far);
+  const T predicted_apart = predicted_near - predicted_far;
+  return {predicted_near + predicted_far, allowed_near + allowed_far, best > T{} ? -apart : apart,
+          best > T{} ? -predicted_apart : predicted_apart};
 }
 
 /// Sums of a segment, in FP32 per group.
 struct RunningFlips {
   Wi count[kFlipClasses][kGroups]{}, found[kFlipClasses][kGroups]{};
   Vf allowed[kFlipClasses][kGroups]{};
-  Vf predicted[kGroups]{}, spread[kGroups]{}, alike[kGroups]{}, drift[kGroups]{}, step[kGroups]{};
+  Vf predicted[kGroups]{}, spread[kGroups]{}, alike[kGroups]{}, drift[kGroups]{}, nearer[kGroups]{}, step[kGroups]{};
 };
 
 /// An element as both loops see it.
@@ -94,6 +98,7 @@ inline void add_flips(const FlipTerms<Vf>& x, float top, int g, RunningFlips& su
     sums.predicted[g] += Vf(Wi(chance.predicted) & counted);
     sums.spread[g] += wy * wy * chance.allowed;
     sums.drift[g] += wy * Vf(Wi(chance.drift) & counted);
+    sums.nearer[g] += wy * Vf(Wi(chance.nearer) & counted);
     judged &= chance.allowed <= kFlipMost;
     for (int c = 0; c < kFlipClasses; ++c) {
       sums.allowed[c][g] += Vf(Wi(chance.allowed) & judged & within[c]);
@@ -127,6 +132,7 @@ inline void add_flips(const FlipTerms<double>& x, double top, std::size_t lane, 
     sums.predicted[lane] += chance.predicted;
     sums.spread[lane] += wy * wy * chance.allowed;
     sums.drift[lane] += wy * chance.drift;
+    sums.nearer[lane] += wy * chance.nearer;
     judged = chance.allowed <= static_cast<double>(kFlipMost);
     allowed = chance.allowed;
   }

@@ -299,6 +299,7 @@ RowSums write_back(const Running& running, Accumulators& sums, Histograms& histo
   add_lanes(sums.flips.spread, running.flips.spread);
   add_lanes(sums.flips.alike, running.flips.alike);
   add_lanes(sums.flips.drift, running.flips.drift);
+  add_lanes(sums.flips.nearer, running.flips.nearer);
   for (int g = 0; g < kGroups; ++g) {
     raise_part(sums.gates.z2_max, g * kFloats, group.z2_max[g], kFloats);
     raise_part(sums.flips.step, g * kFloats, running.flips.step[g], kFloats);

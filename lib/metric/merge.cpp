@@ -74,6 +74,7 @@ void merge(FlipSums& into, const FlipSums& from) {
   add(into.spread, from.spread);
   add(into.alike, from.alike);
   add(into.drift, from.drift);
+  add(into.nearer, from.nearer);
   raise(into.step, from.step);
 }
 

@@ -88,6 +88,9 @@ struct ErrorModel {
   double rounding_copies = 1;
   /// Every element may carry the same error, so nothing averages out: only bounds on single elements judge.
   bool one_error = false;
+  /// Elements share errors only within rows or columns, whose scatter shows it, and what all share is in the slope's slack,
+  /// though element_errors say nothing of it.
+  bool scatter_shows = false;
   /// Values smaller than their own error may all be lost in the same way: 1 + tanh(x) is 0 for every x below -9.
   bool lost_alike = false;
   /// From this A on partial sums may overflow: then non-finite outputs depend on the order of summation and are only

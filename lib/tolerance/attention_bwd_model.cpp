@@ -198,7 +198,8 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   // Where scores are small, weights of FP8 are all the same, and so are the gradients of all queries or keys of a head.
   model.rounding_copies = scaled && port != "dsoftmax_offset" ? static_cast<double>(port == "dq" ? p.sq : p.sk) : 1;
   model.one_error = request.constant_inputs;
-  model.lost_alike = true;
+  model.scatter_shows = weights_differ(request, p);
+  model.lost_alike = common.products.unit() == 0 || port == "dbias" || port == "dsoftmax_offset" || port == "dp_amax";
   model.source =
       fmt::format("attention_bwd/{} on {}, {}: d={}, sums of {}", request.mode->name,
                   common.products.chain || port == "dsoftmax_offset" ? "FP32 fused multiply-adds"

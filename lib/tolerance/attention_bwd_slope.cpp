@@ -4,12 +4,12 @@
 #include <cmath>
 #include <vector>
 
-#include "core/codec.hpp"
 #include "op/attention_bwd.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_bwd_rounding.hpp"
 #include "tolerance/attention_gradient_row.hpp"
 #include "tolerance/attention_gradient_shape.hpp"
+#include "tolerance/attention_lost.hpp"
 #include "tolerance/attention_products.hpp"
 
 namespace numcheck::tolerance {
@@ -34,6 +34,7 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
   const double alike = is_ordered(request) ? 2 * products.tf32_unit() : 0;  // do and v, rounded by the same part
   const double shrunk = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common) + alike;
   double shifted = 0, signal = 0, single = 0, truncated = 0;
+  LostRows lost;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     if (!shape.has(row)) {
       continue;
@@ -44,21 +45,22 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
         is_ordered(request) && std::isfinite(of_row) ? std::max(std::fabs(of_row), products.unit()) : of_row;
     const bool is_single = GradientRow(judged, row)[GradientFact::terms] == 1;
     const std::size_t first = shape.first_of(row), end = first + static_cast<std::size_t>(shape.channels);
+    double of_row_signal = 0;
     for (std::size_t at = first; at < end && std::isfinite(shift); ++at) {
-      const double y = judged.value[at], b = static_cast<double>(bound[at]);
-      if (!std::isfinite(y) || b >= kUndeterminedBound) {
+      const double y = judged.value[at], weight = signal_of(y, bound[at], deviation[at], request.output);
+      if (weight == 0) {
         continue;
       }
-      const double step = core::ulp(y, request.output), least = std::min(static_cast<double>(deviation[at]), b);
-      const double per_square = 1 / (least * least + step * step / 12), weight = y * y * per_square;
+      of_row_signal += weight;
       shifted += weight * (has_sign ? shift : std::fabs(shift));
-      signal += weight;
       single += is_single ? weight * rounded_alike : 0;
       const double of_dot = GradientElement(judged, at).mean * dot;
-      truncated += shrunk == 0 || !std::isfinite(of_dot) ? 0 : y * of_dot * per_square;
+      truncated += shrunk == 0 || !std::isfinite(of_dot) ? 0 : weight / y * of_dot;
     }
+    signal += of_row_signal;
+    lost.add(of_row_signal, end - first);
   }
-  return signal == 0 ? 0 : (std::fabs(shifted) + single + shrunk * std::fabs(truncated)) / signal;
+  return signal == 0 ? 0 : (std::fabs(shifted) + single + shrunk * std::fabs(truncated)) / signal + lost.slope();
 }
 
 double slope_of_truncated_scores(const model::ModelRequest& request, const op::Values& values, std::string_view port) {

@@ -126,7 +126,8 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
   stored_ = early.row(facts, common.factor, growth_);
   flushed_ = kFlush * (common.late_factor() + std::max(1.0, common.factor) * fact(GradientFact::largest_gradient)) +
              stored_.lost;
-  overflows_ = stored_.unknown || overflows();
+  // Weights may be infinite where those of rho are 0 in FP32.
+  overflows_ = stored_.unknown || !(growth_ < kMayOverflow) || overflows();
 }
 
 bool GradientRowErrors::overflows() const {
@@ -209,7 +210,7 @@ GradientError GradientRowErrors::largest(double of_all) const {
   const double of_row = std::min(of_all, common_.factor * fact(GradientFact::weight));
   const GradientError e = {
       common_.factor * carried_error() + flushed_,
-      square(of_row) * weights_ * growth2_ +
+      square(of_row) * (weights_ * growth2_ + common_.scores.common * square(fact(GradientFact::score_mean))) +
           square(common_.factor) * (spread_ + common_.values.common * fact(GradientFact::gradient_square))};
   const bool known = e.bound < kUndeterminedBound && !std::isnan(e.variance) && !may_overflow(0);
   return known ? e : GradientError{kUndeterminedBound, kUndeterminedBound};

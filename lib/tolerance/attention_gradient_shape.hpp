@@ -1,4 +1,4 @@
-// Where the rows of attention's gradients are.
+// Where the rows of attention's outputs are.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace numcheck::tolerance {
 
-/// Of output dq, dk, dv or dbias: heads of a sequence, positions of a head, channels of a position. Facts are numbered
+/// Of output dq, dk, dv or dbias, or of o: heads of a sequence, positions of a head, channels of a position. Facts are numbered
 /// ((batch heads) + head) length + position; dbias has no batches.
 struct GradientShape {
   const op::AttentionParams& p;
@@ -24,9 +24,9 @@ struct GradientShape {
         batches(bias ? 1 : p.batches),
         heads(op::heads_of(p, side)),
         length(op::longest(p, side)),
-        channels(bias           ? p.sk
-                 : port == "dv" ? p.value_channels()
-                                : p.d) {}
+        channels(bias                          ? p.sk
+                 : port == "dv" || port == "o" ? p.value_channels()
+                                               : p.d) {}
 
   [[nodiscard]] std::size_t rows() const { return static_cast<std::size_t>(batches * heads * length); }
   /// False for positions that the tensor does not have: those beyond a ragged sequence.

@@ -60,8 +60,9 @@ class MaxLogit {
     const double single = of_sum + 2 * u * u * (t2 + s2);
     const double rivals = 2 * std::log(std::max(1.0, fact(MaxLogitFact::rivals)));
     const double rounded = early_.variance({t2, inner, s2});
+    const double upset = square(fact(upset_));
     return {scores_.bound * fact(MaxLogitFact::products) + 16 * u * largest + early_.bound(largest) + lost_,
-            (single + rounded) * (1 + rivals) + lost_variance_, (single + rounded) * rivals};
+            std::max((single + rounded) * (1 + rivals), upset) + lost_variance_, (single + rounded) * rivals};
   }
 
  private:
@@ -70,6 +71,7 @@ class MaxLogit {
         early_(request.rounding, request.mode->first, p, has_few_values(request)),
         ordered_(is_ordered(request)),
         cap_(p.softcap == 0 ? std::numeric_limits<double>::infinity() : p.softcap),
+        upset_(products.tf32_unit() == 0 ? MaxLogitFact::upset : MaxLogitFact::tf32_upset),
         alike_(ordered_ ? 4 * square(products.tf32_unit()) / 3 : 0) {
     const double least = std::ldexp(1.0, core::dtype_info(products.format).emin), factor = std::fabs(p.factor());
     const double both = least * (request.first_max + request.second_max) + least * least;
@@ -85,8 +87,9 @@ class MaxLogit {
 
   SumError scores_;
   ScoreRounding early_;
-  bool ordered_;     ///< partial sums may be as large as the sum of magnitudes
-  double cap_;       ///< infinite without one
+  bool ordered_;  ///< partial sums may be as large as the sum of magnitudes
+  double cap_;    ///< infinite without one
+  MaxLogitFact upset_;
   double alike_;     ///< of operands that are all rounded to TF32 by the same part
   double lost_ = 0;  ///< bound of what subnormal operands and sums lose
   double lost_variance_ = 0;

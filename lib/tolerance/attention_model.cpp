@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/attention_layout.hpp"
+#include "tolerance/attention_lost.hpp"
 #include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_query.hpp"
@@ -43,6 +45,17 @@ double square(double x) {
 /// The bound of an element as a finite number of its format.
 float bounded(double x) {
   return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
+}
+
+/// Of o, where weights are rounded.
+double slope_of_lost(const model::ModelRequest& request, const op::Values& values, const op::AttentionParams& p) {
+  if (AttentionProducts(request).unit() == 0) {
+    return 0;
+  }
+  const op::OutputValues& o = output_named(values, "o");
+  std::vector<float> bound(o.value.size()), deviation(o.value.size());
+  attention_error(request, values, "o", bound, deviation);
+  return lost_slope(p, o, request.output, bound, deviation);
 }
 
 }  // namespace
@@ -135,7 +148,7 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
     return errors == 0 ? 0 : std::sqrt(errors / squares);
   }
   const double truncated = common.products.scaled && port == "o" ? truncation_slope(common.products, p.sk, o) : 0;
-  return truncated + (queries == 0 ? 0 : sum / static_cast<double>(queries));
+  return truncated + (queries == 0 ? 0 : sum / static_cast<double>(queries)) + slope_of_lost(request, values, p);
 }
 
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
@@ -161,6 +174,7 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.kappa = kAttentionKappa;
   model.overflow_magnitude = kUndetermined;
   model.slope_slack = (static_cast<double>(p.sk) + 16) * kUnit32;
+  model.slope_low = products.scaled && port == "o" ? -kRoundVariance * square(products.unit()) : 0;
   model.reduction = static_cast<double>(p.sk);
   model.columns_agree = port == "o";
   model.rounding_copies = products.scaled && port == "o" ? static_cast<double>(p.sq * sharing) : 1;
@@ -170,7 +184,8 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
     model.var_value = kUnit32 * kUnit32 / 3;
   }
   model.one_error = request.constant_inputs;
-  model.lost_alike = true;
+  model.scatter_shows = port != "lse" && weights_differ(request, p);
+  model.lost_alike = products.unit() == 0;  // otherwise shared_slope has it
   model.source =
       fmt::format("attention_fwd/{} on {}, {}: d={}, keys={}", request.mode->name,
                   products.chain ? "FP32 fused multiply-adds" : products.arithmetic.description, port, p.d, p.sk);

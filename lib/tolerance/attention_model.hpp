@@ -21,6 +21,8 @@ enum class AttentionFact : std::size_t {
   argument,      ///< E = sqrt(sum p_j (max(|t_j|, |s_j|) + m - s_j)^2), m the largest score or the sink; a capped t
                  ///< is at most the cap
   score_spread,  ///< s_s = sqrt(sum p_j s_j^2 - (sum p_j s_j)^2)
+  query_spread,  ///< s_q = |scale| sqrt(sum_c var_i(q_ic) mean_j k_jc^2), by how much a key's scores differ among the queries of
+                 ///< the head; with a cap times 1 - s2 / cap^2, which is all that saturated scores differ; infinite for a single query
   largest_weight,  ///< max exp(s_j - lse)
   equal_weight,  ///< with dropout, the sum of exp(s_j - lse) with s_j above max s_j - 2^-8; otherwise max exp(s_j - lse)
   keys,          ///< how many
@@ -71,12 +73,14 @@ inline constexpr double kSettledMargin = 40;
 /// (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values. Key blocks are rescaled one after
 /// another, which the 16 u cover. The bound holds for errors of scores that are alike; V takes them as independent.
 /// Outputs as a whole are off by u_P a min(1 / (1 - max p), n): the key that weighs most may have the least value, and no
-/// value is more than n times as large as their mean.
+/// value is more than n times as large as their mean. Queries whose scores are the same (saturated by a cap, those of one
+/// direction, or ALiBi's beside small products) have the same weights, rounded alike: a is at least exp(-4 pi^2 (s_q / 2 u_P)^2)
+/// (1 - max p) here.
 ///
 /// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so
 /// on, because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest
-/// weight is rounded to the same number in every query, as are those that are equal to it: with h the sum of these and c
-/// the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d
+/// weight is rounded to the same number in every query, as are those that are equal to it: with h the share of these
+/// in those of all keys (without the sink) and c the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d
 /// = 1/4 on outputs are undetermined: a score that is off by so much may replace a dropped value, 0, by a kept one, however
 /// alike the values are.
 ///
@@ -105,6 +109,10 @@ inline constexpr double kSettledMargin = 40;
 /// in FP32 sums, sqrt(V) of lse would be 1e-6 instead of 1.5e-4 to 4e-4. Checked against emulated wgmma (d = 1 to 256, L = 16 and 32;
 /// 1, 3 and 128 keys; normal, positive, with means, outlier channels, log-normal, log-uniform, low rank): rms of e / sqrt(V) at
 /// most 1.2, median 0.2, for sums of equal products, which lose nothing, 0.
+///
+/// RN makes weights that spread over binades too small by 0.18 u_P^2 on average: below a power of two, numbers are rounded to it
+/// from half as far as above it. (With spacing h_k above 2^k and g the density of p^2, sum h_k^2 (g(2^(k+1)) - g(2^k)) / 24 over
+/// the integral, 4 u_P^2 3/4 / (24 ln 2) where log p is spread evenly.) All of o share this slope.
 ///
 /// u_P is 2^-4, and w = 2^-6 / s_scale: a weight may be quantised after it is normalised, which is
 /// the larger error, so that a has no factor 1 - max p, and max(1, w / max p) instead, where all weights are subnormal.

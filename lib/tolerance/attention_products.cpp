@@ -50,6 +50,19 @@ bool has_few_values(const model::ModelRequest& request) {
          request.second_pattern.few_values || is_ordered(request);
 }
 
+bool weights_differ(const model::ModelRequest& request, const op::AttentionParams& p) {
+  constexpr double kOneSign = 0.9;
+  constexpr std::int64_t kFewKeys =
+      16;  // the weight of a single one is 1, and sums of 8-bit numbers lie between others
+  const std::int64_t left = p.window_left < 0 ? p.sk : p.window_left;
+  const std::int64_t right = p.mask.ends_with("causal") || p.mask.ends_with("bottom_right") ? 0
+                             : p.window_right < 0                                           ? p.sk
+                                                                                            : p.window_right;
+  return request.mode->scaled && !has_few_values(request) && p.bias == "none" &&
+         std::min(p.sk, left + right + 1) >= kFewKeys && request.first_pattern.coherence <= kOneSign &&
+         request.second_pattern.coherence <= kOneSign;
+}
+
 void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation) {
   for (std::size_t at = 0; request.constant_inputs && at < bound.size(); ++at) {
     deviation[at] = std::max(deviation[at], bound[at] / static_cast<float>(kAttentionKappa));

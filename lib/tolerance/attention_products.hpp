@@ -7,6 +7,7 @@
 #include "core/dtype.hpp"
 #include "model/arithmetic.hpp"
 #include "model/error_model.hpp"
+#include "op/attention_params.hpp"
 #include "op/reference.hpp"
 
 namespace numcheck::tolerance {
@@ -51,6 +52,10 @@ struct AttentionProducts {
 
 /// True if queries and keys are drawn from so few numbers that scores have few values, too.
 [[nodiscard]] bool has_few_values(const model::ModelRequest& request);
+
+/// True if the weights of FP8 that a query or key has are rounded unlike those of others, because there are several keys,
+/// and scores differ and are not mostly those of a common direction or a bias: then the scatter of rows and columns tells by how much sums are off.
+[[nodiscard]] bool weights_differ(const model::ModelRequest& request, const op::AttentionParams& p);
 
 /// Limit of the rms of e / sqrt(V) in attention's models.
 inline constexpr double kAttentionKappa = 2;

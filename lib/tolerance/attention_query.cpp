@@ -43,16 +43,21 @@ double alike(double ulps, bool few_values) {
 }
 
 /// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, unless it
-/// is normalised before.
-double rounded_alike(const QueryCommon& common, const QueryFacts& facts) {
+/// is normalised before. `spread`: of their scores.
+double rounded_alike(const QueryCommon& common, const QueryFacts& facts, AttentionFact spread) {
   if (common.unit == 0) {
     return 0;
   }
   const double largest = std::min(1.0, facts[AttentionFact::largest_weight]);
   // Where all weights are subnormal, their rounding errors are larger.
   const double subnormal = largest == 0 ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
-  return alike(facts[AttentionFact::score_spread] / (2 * common.unit * subnormal), common.few_values) *
+  return alike(facts[spread] / (2 * common.unit * subnormal), common.few_values) *
          (common.normalised ? subnormal : 1 - largest);
+}
+
+/// Of the weights of all keys, a sink left out: what an error of some of them is to an output.
+double share_of_keys(double weight, double sink_share) {
+  return sink_share < 1 ? std::min(1.0, weight / (1 - sink_share)) : 1;
 }
 
 /// With dropout, the largest weight is 1 / (1 - dropout), whose rounding error is the same in every all. Relative; 0 if
@@ -170,7 +175,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
     : common_(common),
       keys_(facts[AttentionFact::keys]),
       largest_(facts[AttentionFact::largest_weight]),
-      equal_(facts[AttentionFact::equal_weight]),
+      equal_(share_of_keys(facts[AttentionFact::equal_weight], facts[AttentionFact::sink_share])),
       argument_(facts[AttentionFact::argument]),
       values_(common.products.sum(static_cast<std::int64_t>(keys_))),
       contest_(facts[common.contest]),
@@ -178,7 +183,8 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       all_values_(facts[AttentionFact::value_size]),
       value_range_(facts[AttentionFact::value_range]),
       weights_(common, facts),
-      alike_(rounded_alike(common, facts)),
+      alike_(rounded_alike(common, facts, AttentionFact::score_spread)),
+      alike_everywhere_(std::max(alike_, rounded_alike(common, facts, AttentionFact::query_spread))),
       stored_(common, facts) {}
 
 QueryError QueryErrors::output(double o, double rho, double squares) const {
@@ -273,7 +279,7 @@ QueryError QueryErrors::largest(double lse) const {
 double QueryErrors::shared_slope() const {
   // No value is more than `keys` times as large as their mean.
   const double others = common_.normalised ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
-  return (common_.unit + stored_.dropped) * alike_ * others + common_.largest_alike * equal_ + stored_.sink +
+  return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * equal_ + stored_.sink +
          stored_.variance * stored_.scatter +
          sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));
 }

@@ -112,7 +112,8 @@ class QueryErrors {
   double all_values_;   ///< bounds every value of the head
   double value_range_;  ///< and by how much they differ
   WeightError weights_;
-  double alike_;  ///< a
+  double alike_;             ///< a
+  double alike_everywhere_;  ///< a of outputs as a whole
   Stored stored_;
 };
 

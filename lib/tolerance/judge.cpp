@@ -173,8 +173,15 @@ double slope_error(const metric::Statistics& s, const model::ErrorModel& model, 
   const double scatter = std::sqrt(model.slope_copies) * s.slope_se;
   const PredictedSlope predicted = predicted_slope(s, model, narrow);
   const double whatever = std::max({5 * scatter, predicted.alike, kLeast});
+  if (s.slope_clusters < 2) {
+    return whatever;
+  }
+  if (model.scatter_shows && narrow) {  // which of its numbers y is near is in the drift
+    return std::min(whatever,
+                    std::max(student_limit(s.slope_clusters) * scatter + s.slope_flip_drift, predicted.independent));
+  }
   const bool shared = model.rows_agree || model.columns_agree || model.sums_agree || s.spread_ulps < kManyNumbers;
-  if (shared || model.element_errors || s.slope_clusters < 2) {
+  if (shared || model.element_errors) {
     return whatever;
   }
   return std::min(whatever, std::max({student_limit(s.slope_clusters) * scatter, predicted.independent, kLeast}));

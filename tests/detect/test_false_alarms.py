@@ -60,6 +60,31 @@ ATTENTION = [
                                             "window_left": 88, "bias": "alibi", "softcap": 1, "layout": "thd",
                                             "packing": "kv_2hd", "max_logit": True},
                   {"distribution": "normal", "sigma": 512}), "seed": 873411452}, "max_logit_before_bias", True),
+    # A key a million times as long as the one with the largest score: its products cancel, but their errors do not.
+    ({**attention("attention_fwd", "tf32",
+                  {"heads": 16, "kv_heads": 2, "sq": 7, "sk": 105, "d": 64, "dv": 48, "mask": "padding_causal",
+                   "softmax": "off_by_one", "layout": "thd", "align": 16, "max_logit": True}, {"distribution": "rows"}),
+      "seed": 4132153917}, "max_logit_before_bias", False),
+    # All that is kept is divided by 0.9, in BF16; the sink has most of the weight, but no value.
+    ({**attention("attention_bwd", "bf16",
+                  {"batches": 3, "heads": 8, "kv_heads": 1, "sq": 83, "sk": 2, "d": 128, "scale": -0.1, "softmax": "learnable",
+                   "layout": "bhsd", "dropout": 0.1, "dropout_mask": "drawn", "rng_seed": 101178, "statistics": "device"},
+                  {"distribution": "positive"}), "seed": 585134646}, "output_scale_1_01", True),
+    # ALiBi alone makes the weights: they are rounded alike for all queries.
+    ({**attention("attention_fwd", "fp8_e4m3",
+                  {"batches": 3, "heads": 3, "sq": 63, "sk": 63, "d": 83, "mask": "padding", "bias": "alibi",
+                   "softmax": "off_by_one", "softcap": 30, "layout": "bhsd"},
+                  {"distribution": "normal", "sigma": 0.00390625}), "seed": 500507643}, "output_scale_1_01", True),
+    # One key each: gradients of queries and keys are nothing but their errors, and may be lost.
+    ({**attention("attention_bwd", "tf32",
+                  {"batches": 3, "heads": 9, "kv_heads": 3, "sq": 64, "sk": 28, "dv": 74, "scale": 0.3, "mask": "causal",
+                   "window_left": 0, "softcap": 1, "statistics": "device"}, {"distribution": "uniform"}),
+      "seed": 2455634765}, "", False),
+    # The largest gradient of a score is off by what FP8 products lose of the score.
+    ({**attention("attention_bwd", "fp8_e4m3",
+                  {"batches": 2, "heads": 3, "sq": 15, "sk": 10, "scale": 0.3, "mask": "causal_bottom_right",
+                   "window_left": 0, "bias": "alibi", "softmax": "learnable"},
+                  {"distribution": "log_uniform", "low": -60, "high": 0}), "seed": 3300497571}, "", False),
     # Weights of scores that FP32 holds to some hundred: anything from 0 to infinity.
     ({**attention("attention_bwd", "fp16",
                   {"batches": 6, "heads": 3, "kv_heads": 1, "sq": 9, "sk": 9, "d": 29, "scale": 0.3, "mask": "padding_causal",

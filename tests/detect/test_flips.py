@@ -17,6 +17,10 @@ def gemm(mode, k, n=256, **params):
     return case("gemm", mode, m=128, n=n, k=k, trans_b=True, **params)
 
 
+def attention(op, mode, **params):
+    return case(op, mode, batches=4, d=64, **params)
+
+
 # Relative size, too small for every other gate, and the case.
 NOISE = [
     (1.6e-5, gemm("fp16", 4096)),
@@ -29,6 +33,9 @@ SCALES = [
     ("G3 slope", 2e-5, gemm("fp16", 4096)),
     ("G3 slope", 8e-6, gemm("bf16", 1024, n=1024)),
     ("G3 slope", 2e-3, gemm("fp8_e4m3", 1024, output="fp8_e4m3")),
+    ("G3 slope", 6e-3, attention("attention_fwd", "fp8_e4m3", heads=16, sq=7, sk=200)),
+    ("G3 slope", 4e-3, attention("attention_fwd", "fp8_hybrid", heads=4, sq=256, sk=256)),
+    ("G3 slope", 8e-3, attention("attention_bwd", "fp8_e4m3", heads=4, sq=256, sk=256)),
     ("G4 flips", 5e-6, case("softmax_fwd", "bf16", batches=1, heads=2, sq=128, sk=256)),
 ]
 

@@ -152,7 +152,7 @@ std::array<Real, 2> flip_chances(const Element& x, core::Dtype dtype, Real devia
 }
 
 void naive_flips(const std::vector<Element>& elements, core::Dtype dtype, Statistics& out) {
-  Real predicted = 0, spread = 0, drift = 0, step = 0, wyy = 0;
+  Real predicted = 0, spread = 0, drift = 0, nearer = 0, step = 0, wyy = 0;
   out.flips[0].width = 1.0 / 64, out.flips[1].width = 1.0 / 16, out.flips[2].width = 1e30;
   for (const Element& x : elements) {
     const Real deviation = std::sqrt(x.arithmetic), wy = x.y / x.variance;
@@ -163,6 +163,7 @@ void naive_flips(const std::vector<Element>& elements, core::Dtype dtype, Statis
     wyy += wy * x.y;
     spread += wy * wy * (2 * x.arithmetic + allowed * x.ulp * x.ulp);
     drift += std::abs(wy) * x.ulp * away * (allowed_near - allowed_far);
+    nearer += std::abs(wy) * x.ulp * away * (near - far);
     step = std::max(step, std::abs(wy) * (x.ulp + 3 * std::sqrt(Real(2)) * deviation));
     predicted += near + far;
     for (Flips& flips : out.flips) {
@@ -175,7 +176,7 @@ void naive_flips(const std::vector<Element>& elements, core::Dtype dtype, Statis
   }
   out.flip_rate_predicted = static_cast<double>(predicted) / static_cast<double>(elements.size());
   out.slope_flip_se = static_cast<double>(std::sqrt(spread) / wyy);
-  out.slope_flip_drift = static_cast<double>(std::abs(drift) / wyy);
+  out.slope_flip_drift = static_cast<double>(std::max(std::abs(drift), std::abs(nearer)) / wyy);
   out.slope_flip_step = static_cast<double>(step / wyy);
 }
 

@@ -68,6 +68,33 @@ TEST(Judge, slope_error_is_the_scatter_of_many_rows) {
   EXPECT_FALSE(holds("G3 slope", s, m));
 }
 
+TEST(Judge, scatter_may_show_what_columns_share) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = bf16_model();
+  m.columns_agree = true;
+  m.element_errors = [](const op::Values&, std::span<float>, std::span<float>) {};
+  s.spread_ulps = 10;
+  s.slope_predicted_se = 1e-5;
+  s.slope_se = s.slope_flip_se = 2e-7;
+  s.slope_clusters = 128;
+  s.slope = 4e-5;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "all errors of a row may be the same";
+  m.scatter_shows = true;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "128 rows show that they are not";
+  s.slope = 1.09e-6;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "sqrt(2 * 15) = 5.48 times what flips leave";
+  s.slope_se = 4e-7;
+  s.slope = 2.1e-6;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "5.28 times the scatter";
+  s.slope = 2.2e-6;
+  EXPECT_FALSE(holds("G3 slope", s, m));
+  s.slope_flip_drift = 1e-7;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "and which of its numbers y is near";
+  s.slope = 4e-5;
+  s.slope_clusters = 0;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "no rows, no scatter";
+}
+
 TEST(Judge, coherent_data_may_have_a_larger_slope) {
   metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
