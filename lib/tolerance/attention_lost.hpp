@@ -17,6 +17,7 @@ class LostRows {
  public:
   /// Of a row with that many elements.
   void add(double signal, std::size_t elements) noexcept;
+  void add(const LostRows& rows) noexcept;
   /// The slope that all such rows lost give together: their share of sum y^2 / V.
   [[nodiscard]] double slope() const noexcept { return all_ == 0 ? 0 : weak_ / all_; }
 
