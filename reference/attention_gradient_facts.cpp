@@ -220,7 +220,10 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::score_second, ratio(sum(kScoreSecond), sum(kSquare)));
   set(GradientFact::score_square, ratio(sum(kScoreSquare), sum(kSquare)));
   set(GradientFact::argument_square, ratio(sum(kArgumentSquare), sum(kSquare)));
-  set(GradientFact::gradient_second, ratio(sum(kGradientSecond), sum(kShare)));
+  // Z is at least d_v (p slope)^2 sum (do v)^2 then, in which other terms of the row must not count.
+  const bool apart = bias && gradients_.uneven() && sum(kShare) > 0;
+  set(GradientFact::gradient_second,
+      apart ? 1 / static_cast<double>(gradients_.params().value_channels()) : ratio(sum(kGradientSecond), sum(kShare)));
   set(GradientFact::gradient_square, ratio(sum(kGradientSquare), sum(kShare)));
   set(GradientFact::dot_variance, ratio(sum(kDotVariance), sum(kShare)));
   set(GradientFact::inner_square, ratio(sum(kInnerSquare), sum(kOwnSquare)));

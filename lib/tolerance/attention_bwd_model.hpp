@@ -41,7 +41,7 @@ enum class GradientFact : std::size_t {
   argument_square,   ///< E2 = mean_(p w)^2 of 0.18 (2 t^2 + s^2 + 2 lse^2 + (s - lse)^2) and the cap's part
   gradient_second,   ///< F = sum (p slope)^2 sum (do v)^2 / sum p   (dv: 0); of dbias the three are divided by sum Z,
   gradient_square,   ///< H = sum (p slope D)^2 / sum p                     Z = (p slope (b + m))^2,
-                     ///< where inputs are uneven with d_v^(1/2) (sum (do v)^2)^(1/2) for b
+                     ///< where inputs are uneven with d_v^(1/2) (sum (do v)^2)^(1/2) for b, and F = 1 / d_v
   dot_variance,      ///< J = sum (p slope)^2 s_D / sum p, s_D = 0.18 d_v (sum (do o)^2 / 6 + D^2 / 3), without s_D in
                      ///< dq; (p (dp - D) tanh^2)^2 64 / 3 more, but for dbias: the slope of the cap is 1 - tanh^2
   shift,       ///< M = |sum RN(p |w|) - p |w|| / sum p |w| in the format of products (TF32 of FP32), the larger of

@@ -208,10 +208,14 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
 
 GradientError GradientRowErrors::largest(double of_all) const {
   const double of_row = std::min(of_all, common_.factor * fact(GradientFact::weight));
+  // Keys of zeros leave nothing of the row's means, which are weighted with |k|^2.
+  const double unweighted =
+      fact(GradientFact::gradient_second) == 0 ? common_.values.second * square(fact(GradientFact::largest_change)) : 0;
   const GradientError e = {
       common_.factor * carried_error() + flushed_,
       square(of_row) * (weights_ * growth2_ + common_.scores.common * square(fact(GradientFact::score_mean))) +
-          square(common_.factor) * (spread_ + common_.values.common * fact(GradientFact::gradient_square))};
+          square(common_.factor) *
+              (spread_ + unweighted + common_.values.common * fact(GradientFact::gradient_square))};
   const bool known = e.bound < kUndeterminedBound && !std::isnan(e.variance) && !may_overflow(0);
   return known ? e : GradientError{kUndeterminedBound, kUndeterminedBound};
 }
