@@ -117,8 +117,11 @@ bool AttentionBlock::is_determined(std::int64_t i) const {
                          (head_.keys_vanish && std::isinf(squares));
   const bool finite = row.top != -kInfinity && row.reach <= tolerance::kMayOverflow &&
                       !(products > tolerance::kMayOverflow) && finite_in_tf32 && !makes_nan;
-  return head_.problem.sink(head_.index) != kInfinity && head_.problem.scales_fit(row.reach) &&
-         !row.contenders.is_close() && (finite || row.visible.size() == 0);
+  const double sink = head_.problem.sink(head_.index);
+  Contenders contenders = row.contenders;
+  contenders.add(sink, 0);
+  return sink != kInfinity && head_.problem.scales_fit(row.reach) && !contenders.is_close() &&
+         (finite || row.visible.size() == 0);
 }
 
 bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {

@@ -21,8 +21,9 @@ enum class AttentionFact : std::size_t {
   argument,      ///< E = sqrt(sum p_j (max(|t_j|, |s_j|) + m - s_j)^2), m the largest score or the sink; a capped t
                  ///< is at most the cap
   score_spread,  ///< s_s = sqrt(sum p_j s_j^2 - (sum p_j s_j)^2)
-  query_spread,  ///< s_q = |scale| sqrt(sum_c var_i(q_ic) mean_j k_jc^2), by how much a key's scores differ among the queries of
-                 ///< the head; with a cap times 1 - s2 / cap^2, which is all that saturated scores differ; infinite for a single query
+  query_spread,  ///< s_q = |scale| sqrt(sum_c var_i(q_ic) mean_j k_jc^2), by how much a key's scores differ among
+                 ///< the queries of the head, infinite if there is one; with a cap times 1 - s2 / cap^2: what is
+                 ///< saturated does not differ
   largest_weight,  ///< max exp(s_j - lse)
   equal_weight,  ///< with dropout, the sum of exp(s_j - lse) with s_j above max s_j - 2^-8; otherwise max exp(s_j - lse)
   keys,          ///< how many

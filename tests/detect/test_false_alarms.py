@@ -85,6 +85,26 @@ ATTENTION = [
                   {"batches": 2, "heads": 3, "sq": 15, "sk": 10, "scale": 0.3, "mask": "causal_bottom_right",
                    "window_left": 0, "bias": "alibi", "softmax": "learnable"},
                   {"distribution": "log_uniform", "low": -60, "high": 0}), "seed": 3300497571}, "", False),
+    # One key each: sums of 8-bit numbers lie between two others, and the smallest error of a scale moves all of them one way.
+    ({**attention("attention_bwd", "fp8_hybrid",
+                  {"heads": 6, "kv_heads": 3, "sq": 70, "sk": 70, "d": 16, "mask": "causal", "window_left": 0, "window_right": 0,
+                   "softcap": 30, "layout": "bhsd"}, {"distribution": "uniform"}), "seed": 2653524352}, "", False),
+    # A key's products of 10^4 cancel, and their errors may lift it above the sink.
+    ({**attention("attention_fwd", "fp8_hybrid",
+                  {"heads": 16, "kv_heads": 2, "sq": 75, "sk": 2, "d": 16, "dv": 11, "scale": 1, "mask": "causal",
+                   "bias": "alibi", "softmax": "off_by_one", "layout": "bhsd"},
+                  {"distribution": "log_uniform", "low": -20, "high": 20}), "seed": 3917048500}, "", False),
+    # Beside a value of 3e38 that meets a gradient of 1e-45.
+    ({**attention("attention_bwd", "tf32",
+                  {"heads": 6, "kv_heads": 2, "sq": 14, "sk": 19, "d": 32, "window_left": 86, "window_right": 0,
+                   "bias": "post_scale", "softcap": 1, "statistics": "device"}, {"distribution": "specials"}),
+      "seed": 3544089335}, "", False),
+    # A cap saturates, and keys are multiples of one: all queries have the same weights.
+    ({**attention("attention_bwd", "bf16",
+                  {"batches": 3, "heads": 3, "sq": 129, "sk": 12, "d": 128, "window_left": 7, "bias": "alibi", "softcap": 1,
+                   "layout": "bhsd", "statistics": "device"},
+                  {"distribution": "activations", "rank": 1, "noise": 0.01, "drift": -8, "sink": 40}), "seed": 3338827269},
+     "", False),
     # Weights of scores that FP32 holds to some hundred: anything from 0 to infinity.
     ({**attention("attention_bwd", "fp16",
                   {"batches": 6, "heads": 3, "kv_heads": 1, "sq": 9, "sk": 9, "d": 29, "scale": 0.3, "mask": "padding_causal",
