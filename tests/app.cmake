@@ -16,7 +16,7 @@ find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
 # These need NumPy, which a virtual environment is likelier to have.
 find_program(TE_NUMCHECK_NUMPY_PYTHON NAMES python3)
-set(numpy_areas diagnose_large diagnose_layouts)
+set(numpy_areas diagnose_large diagnose_layouts diagnose_statistics)
 if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
@@ -25,7 +25,7 @@ if(TE_NUMCHECK_PYTHON)
           sampled run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case
-          diagnose_html diagnose_large diagnose_layouts diagnose_lines diagnose_trouble)
+          diagnose_html diagnose_large diagnose_layouts diagnose_lines diagnose_statistics diagnose_trouble)
     set(python "${TE_NUMCHECK_PYTHON}")
     if(area IN_LIST numpy_areas AND TE_NUMCHECK_NUMPY_PYTHON)
       set(python "${TE_NUMCHECK_NUMPY_PYTHON}")

@@ -11,6 +11,8 @@
 #include "core/strings.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/typed_numbers.hpp"
+#include "op/attention_params.hpp"
+#include "op/field.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -64,18 +66,28 @@ std::string param_text(const op::Value& value) {
   return op::value_text(value);
 }
 
+/// What is declared; a scale of 0 stands for another number.
+std::string declared_text(const plan::Case& c, std::size_t field) {
+  const Field& f = c.op->fields()[field];
+  if (const auto* number = std::get_if<double>(&c.params[field]);
+      number != nullptr && *number == 0 && f.name == "scale" && c.op->name.starts_with("attention")) {
+    return fmt::format("{:.6g} = 1 / sqrt(d)", op::from_params<op::AttentionParams>(c.params).factor());
+  }
+  return param_text(c.params[field]);
+}
+
 Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Value& value) {
   const Subject& subject = evidence.subject;
   const Field& f = subject.c.op->fields()[field];
   Trial trial = as_declared(subject);
   trial.c.params = changed_to(subject.c, field, value);
   const std::string text = param_text(value);
-  return {fmt::format("{}={}", f.name, text), std::string(f.name),
-          fmt::format("it was computed with {} = {}, not {} ({})", f.name, text, param_text(subject.c.params[field]),
-                      f.doc),
-          fmt::format("Set {} to what is meant on both sides; if {} is right, give --param {}={}.", f.name, text,
-                      f.name, text),
-          std::move(trial)};
+  return {
+      fmt::format("{}={}", f.name, text), std::string(f.name),
+      fmt::format("it was computed with {} = {}, not {} ({})", f.name, text, declared_text(subject.c, field), f.doc),
+      fmt::format("Set {} to what is meant on both sides; if {} is right, give --param {}={}.", f.name, text, f.name,
+                  text),
+      std::move(trial)};
 }
 
 /// Every other value of switches and choices, and neighbours of counts.

@@ -90,6 +90,7 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
 [[nodiscard]] std::span<const CatalogueRow> line_rows();
 [[nodiscard]] std::span<const CatalogueRow> simulated_rows();
+[[nodiscard]] std::span<const CatalogueRow> statistics_rows();
 [[nodiscard]] std::span<const CatalogueRow> structure_rows();
 
 }  // namespace numcheck::diagnose

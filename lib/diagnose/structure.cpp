@@ -290,6 +290,19 @@ std::vector<Hypothesis> some_alike(const Evidence& evidence) {
   return wrong_alike(evidence, false);
 }
 
+/// Tiles that are wrong, beside others that are not. Of an output that is wrong everywhere, a small tile may be right by
+/// accident, and others are in part: where most elements are wrong, their tiles are wrong throughout, and a part of the output
+/// is not.
+bool has_wrong_tiles(const metric::WrongElements& places) {
+  constexpr double kThroughout = 0.99, kPart = 1.0 / 16;
+  if (!places.tiles.has_value()) {
+    return false;
+  }
+  const auto area = static_cast<double>(places.tiles->touched * places.tiles->size * places.tiles->size);
+  const auto all = static_cast<double>(places.of), wrong = static_cast<double>(places.count);
+  return 2 * places.count <= places.of || (wrong >= kThroughout * std::min(all, area) && wrong <= (1 - kPart) * all);
+}
+
 std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
   const metric::WrongElements places = metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample);
@@ -304,11 +317,11 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   const op::Port port = port_of(evidence);
   const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
   // A block of any size that is wrong throughout, beside elements that are not.
-  const bool is_block =
-      places.rows.range_count == 1 && places.columns.range_count == 1 &&
-      static_cast<double>(wrong) > kNearlyAll * static_cast<double>(places.rows.touched * places.columns.touched) &&
-      wrong + std::max(kFew, evidence.is_wrong.size() / kFew) <= evidence.is_wrong.size();
-  const bool is_place = are_few || is_block || places.tiles.has_value() || fills(places.rows, port.cols) ||
+  const auto block = static_cast<std::size_t>(places.matrices.touched * places.rows.touched * places.columns.touched);
+  const bool is_block = places.rows.range_count == 1 && places.columns.range_count == 1 &&
+                        static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
+                        block + std::max(kFew, evidence.is_wrong.size() / kFew) <= evidence.is_wrong.size();
+  const bool is_place = are_few || is_block || has_wrong_tiles(places) || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
   if (wrong == 0 || !is_place) {
     return {};

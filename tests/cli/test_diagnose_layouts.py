@@ -223,6 +223,20 @@ class DiagnoseLayouts(CliTest):
         dy = self.normal(3, 5, 64)
         self.diagnose("bias_grad", {"dy": dy}, {"dbias": dy.reshape(-1, 64).sum(0)}, code=0)
 
+    def test_elements_that_are_right_by_accident_are_no_cause(self):
+        def in_bf16(x):
+            bits = np.asarray(x, np.float32).view(np.uint32)
+            return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+        shapes = {"q": (B, H, 40, 32), "k": (B, KV, 56, 32), "v": (B, KV, 56, 32)}
+        given = {name: in_bf16(self.normal(*shape)) for name, shape in shapes.items()}
+        exact = {name: value.astype(np.float64) for name, value in given.items()}
+        wrong = in_bf16(attention(exact["q"], np.roll(exact["k"], 1, axis=2), exact["v"])["o"])
+        inputs, outputs = self.in_layout("bshd", given), self.in_layout("bshd", {"o": wrong})
+        arguments = [*self.save(inputs, outputs), "--param", "layout=bshd", "--mode", "bf16", "--json", "-"]
+        found = json.loads(self.run_cli("diagnose", "attention_fwd", *arguments, code=1).stdout)
+        self.assertEqual(found["causes"], [])
+
 
 if __name__ == "__main__":
     unittest.main()
