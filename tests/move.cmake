@@ -4,7 +4,7 @@ foreach(other IN ITEMS reference_test activation_test norm_test softmax_test)
   get_target_property(other_sources ${other} SOURCES)
   list(REMOVE_ITEM move_sources ${other_sources})
 endforeach()
-numcheck_test(move_test LABEL reference
+numcheck_test(move_test LABEL reference TIMEOUT 600
   SOURCES ${move_sources}
   LIBRARIES numcheck_reference numcheck_tolerance)
 if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
