@@ -33,7 +33,7 @@ class Contenders {
 
   /// With a margin, a row is also close if such a key may come to weigh exp(-margin).
   [[nodiscard]] bool is_close(double margin = 0) const noexcept {
-    return second_ > certain_ - margin && swing() > kMatters;
+    return second_ >= certain_ - margin && swing() > kMatters;  // what has no error of its own may be both
   }
 
   /// The larger one of the two that come first.

@@ -48,11 +48,11 @@ inline constexpr KnownCause kPaddedAmax{"padding_in_amax", "queries that are pad
 inline constexpr KnownCause kZeroChannels{"half_of_dq_zero", "last rows of dq of which half of the channels are zero"};
 
 /// Rounded too early (reference/gemm_diagnosis.hpp), and which products of a sum are missing (reference/gemm_k_ranges.hpp).
-inline constexpr KnownCause kProductRounded{"product rounded before C is added",
+inline constexpr KnownCause kProductRounded{"product_rounded_before_c",
                                             "a product rounded to the output's format before C is added"};
-inline constexpr KnownCause kSumRounded{"sum rounded before bias is added",
+inline constexpr KnownCause kSumRounded{"sum_rounded_before_bias",
                                         "a sum rounded to the output's format before the bias is added"};
-inline constexpr KnownCause kRangeOfK{"range of k", "products of a range of k that are missing or counted twice"};
+inline constexpr KnownCause kRangeOfK{"range_of_k", "products of a range of k that are missing or counted twice"};
 
 /// All of them.
 [[nodiscard]] std::span<const KnownCause> known_causes();

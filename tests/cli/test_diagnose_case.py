@@ -45,7 +45,7 @@ class DiagnoseCase(CliTest):
     def test_every_cause_that_is_told_is_listed(self):
         listed = self.run_cli("list", "causes", code=0).stdout
         for name in ("not_written", "stale_amax", "amax_too_large", "written_outside", "input_overwritten", "runs_differ",
-                     "masked_values_leak", "exponentials_rounded", "range of k"):
+                     "masked_values_leak", "exponentials_rounded", "range_of_k"):
             self.assertIn(name, listed)
 
     def test_what_an_op_finds_has_a_name_of_its_own(self):

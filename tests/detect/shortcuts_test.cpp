@@ -141,7 +141,7 @@ TEST(Shortcuts, a_rounded_product_is_named_and_only_in_place_excused) {
           << result.failing;
       const std::vector<op::Finding>& findings = result.outputs.front().findings;
       ASSERT_EQ(findings.size(), in_place ? 2U : 1U) << mode;
-      EXPECT_EQ(findings.front().name, "product rounded before C is added");
+      EXPECT_EQ(findings.front().name, "product_rounded_before_c");
       shares.push_back(findings.front().measured);
       s.fault.clear();
       EXPECT_EQ(run(s).status, verdict::Status::pass) << mode;

@@ -39,8 +39,8 @@ TABLE = [
       # Of numbers of this size the two have the same bits.
       "tf32_output_in_fp32": "output_in_(tf32|fp16)"}),
     ("gemm", "bf16", {**GEMM, "beta": 1, "bias": True},
-     {**EVERYWHERE, **PRODUCT, **NARROW, "beta_ignored": "beta=0", "product_rounded": "product rounded before C is added",
-      "sum_rounded": "sum rounded before bias is added"}),
+     {**EVERYWHERE, **PRODUCT, **NARROW, "beta_ignored": "beta=0", "product_rounded": "product_rounded_before_c",
+      "sum_rounded": "sum_rounded_before_bias"}),
     ("layernorm_fwd", "fp32", NORM,
      {**EVERYWHERE, **STATISTICS, "beta_missing": "beta_as_zeros", "bf16_output_in_fp32": "output_in_bf16"}),
     ("rmsnorm_fwd", "bf16", NORM, {**EVERYWHERE, **STATISTICS, **NARROW, "gamma_order_swapped": "gamma_order=hf"}),

@@ -26,7 +26,7 @@ json failed(std::int64_t k, std::string_view mode, const std::vector<op::Finding
 }
 
 op::Finding missing() {
-  return {.name = "range of k", .port = "d", .measured = 1, .text = "all of it", .cause = "the last 1 of k is missing"};
+  return {.name = "range_of_k", .port = "d", .measured = 1, .text = "all of it", .cause = "the last 1 of k is missing"};
 }
 
 TEST(Causes, are_grouped_by_cause_and_kernel) {

@@ -89,7 +89,7 @@ TEST(FailureGroups, have_one_cause_each_and_the_largest_comes_first) {
   const Criterion rms{"G2 rms", 5.8, 3, false, ""};
   json caused = failed(4, {rms});
   caused["runs"][0]["outputs"]["d"]["findings"] = {
-      {{"name", "range of k"}, {"measured", 1}, {"text", "all of it"}, {"cause", "the last 1 of k is missing"}}};
+      {{"name", "range_of_k"}, {"measured", 1}, {"text", "all of it"}, {"cause", "the last 1 of k is missing"}}};
   json crashed = failed(5, {});
   crashed["status"] = "crashed";
   crashed["reason"] = "signal 11";

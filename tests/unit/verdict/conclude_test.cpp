@@ -64,7 +64,7 @@ struct Explained {
         verdict::OutputResult output;
         output.criteria.push_back({"G1 bound", 9, 1, false, ""});
         output.findings.push_back(
-            {.name = "range of k", .port = "y", .measured = 0.99, .text = "", .cause = "a tail is missing"});
+            {.name = "range_of_k", .port = "y", .measured = 0.99, .text = "", .cause = "a tail is missing"});
         run.outputs.push_back(std::move(output));
       }
       result.runs.push_back(std::move(run));
