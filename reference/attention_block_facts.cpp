@@ -11,11 +11,10 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr double kDeviations = 6;  ///< hardly an error is larger than so many of its own
-
 using tolerance::AttentionFact;
 
-constexpr double kLost = 1e-60;  // keys weigh nothing beside such a sink, and squares of their sum underflow
+constexpr double kDeviations = 6;  // hardly an error is larger than so many of its own: tolerance::LargestError
+constexpr double kLost = 1e-60;    // keys weigh nothing beside such a sink, and squares of their sum underflow
 
 double square(double x) {
   return x * x;

@@ -213,7 +213,7 @@ op::Reference attention_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.mistakes = &attention_fwd_mistakes;
-  reference.version = "attention_fwd-9";
+  reference.version = "attention_fwd-10";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
   reference.gates = drawn_mask_gates();

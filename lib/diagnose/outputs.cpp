@@ -118,10 +118,11 @@ bool is_narrow(Dtype dtype) {
   return core::dtype_info(dtype).storage_bytes <= 2 && !core::is_integer(dtype);
 }
 
-/// A size of the case, or two of them multiplied, of which the factor is one, or one over it, or a root: a mean for a sum.
+/// A size of the case, or two of them multiplied, of which the factor is one, or one over it, or a root: a mean for a sum, a
+/// softmax scale.
 struct SizeFactor {
   double factor = 0;
-  std::string text;  ///< "1 / rows"
+  std::string text;  ///< "1 / rows", and what else has that value: "batches or sqrt(d)"
 };
 
 std::optional<SizeFactor> factor_of_sizes(const plan::Case& c, double factor) {
@@ -143,17 +144,19 @@ std::optional<SizeFactor> factor_of_sizes(const plan::Case& c, double factor) {
     }
   }
   constexpr double kNear = 1e-4;
+  std::optional<SizeFactor> found;
   for (const Size& size : sizes) {
     for (const auto& [number, text] : {std::pair{1 / size.number, "1 / ({})"},
                                        {size.number, "{}"},
                                        {1 / std::sqrt(size.number), "1 / sqrt({})"},
                                        {std::sqrt(size.number), "sqrt({})"}}) {
       if (std::abs(std::abs(factor) / number - 1) < kNear) {
-        return SizeFactor{std::copysign(number, factor), fmt::format(fmt::runtime(text), size.name)};
+        const std::string another = fmt::format(fmt::runtime(text), size.name);
+        found = {std::copysign(number, factor), found.has_value() ? found->text + " or " + another : another};
       }
     }
   }
-  return std::nullopt;
+  return found;
 }
 
 std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
@@ -198,7 +201,8 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
         c == -1 ? "Look for a missing or repeated minus sign."
         : !is_size.empty()
             ? "Look for a mean for a sum, or a sum for a mean (reduction=\"mean\", a loss that is divided by "
-              "the number of tokens), and for gradients that are averaged over devices."
+              "the number of tokens), for gradients that are averaged over devices, and for a softmax scale that is "
+              "missing or multiplied twice."
         : c == 2 ? "Look for results that are added to those of an earlier run (a buffer that is not zeroed, gradients "
                    "that accumulate), or for a scale that is applied twice."
                  : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "

@@ -60,7 +60,7 @@ std::vector<Hypothesis> own_statistics(const Evidence& evidence) {
   }
   if (std::ranges::any_of(statistics, [&](const op::Port& port) { return evidence.subject.inputs.has(port); })) {
     add("statistics_of_other_inputs", statistics,
-        "the gradients follow from q, k and v, but the o and lse that were given do not",
+        "the gradients follow from q, k and v, but what was given as o and lse does not",
         "Look at where o and lse come from: another step, scale or mask, or a log-sum-exp in base 2.");
   }
   return all;

@@ -81,7 +81,8 @@ inline constexpr double kSettledMargin = 40;
 /// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so
 /// on, because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest
 /// weight is rounded to the same number in every query, as are those that are equal to it: with h the share of these
-/// in those of all keys (without the sink) and c the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d
+/// in those of all keys (without the sink) and c the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2),
+/// and outputs as a whole are off by c h. From d
 /// = 1/4 on outputs are undetermined: a score that is off by so much may replace a dropped value, 0, by a kept one, however
 /// alike the values are.
 ///

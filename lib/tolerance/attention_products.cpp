@@ -52,8 +52,8 @@ bool has_few_values(const model::ModelRequest& request) {
 
 bool weights_differ(const model::ModelRequest& request, const op::AttentionParams& p) {
   constexpr double kOneSign = 0.9;
-  constexpr std::int64_t kFewKeys =
-      16;  // the weight of a single one is 1, and sums of 8-bit numbers lie between others
+  // The weight of a single key is 1, and sums of a few 8-bit numbers lie in the middle between two others.
+  constexpr std::int64_t kFewKeys = 16;
   const std::int64_t left = p.window_left < 0 ? p.sk : p.window_left;
   const std::int64_t right = p.mask.ends_with("causal") || p.mask.ends_with("bottom_right") ? 0
                              : p.window_right < 0                                           ? p.sk

@@ -223,6 +223,14 @@ class DiagnoseLayouts(CliTest):
         dy = self.normal(3, 5, 64)
         self.diagnose("bias_grad", {"dy": dy}, {"dbias": dy.reshape(-1, 64).sum(0)}, code=0)
 
+    def test_a_factor_says_every_size_that_it_may_be(self):
+        given = self.operands(b=4)
+        gradient = self.normal(4, H, SQ, D)
+        dq = attention(**given, gradient=gradient)["dq"] * 4  # without the softmax scale, 1 / sqrt(16)
+        inputs = self.in_layout("bhsd", {**given, "do": gradient})
+        found = self.diagnose("attention_bwd", inputs, {"dq": dq}, "--param", "layout=bhsd", code=1)
+        self.assertIn("which is batches or sqrt(d)", found["causes"][0]["cause"])
+
     def test_elements_that_are_right_by_accident_are_no_cause(self):
         def in_bf16(x):
             bits = np.asarray(x, np.float32).view(np.uint32)
