@@ -52,7 +52,7 @@ ALSO = {
     "beta_missing": "beta_as_zeros", "gamma_order_swapped": "gamma_order=(hf|te)", "softmax_scale_missing": "x_negated",
     "wrong_pairs": "interleaved=(true|false)", "bf16_angles": "freqs_in_bf16",
     "tf32_angles": "freqs_in_tf32", "top_left_mask": "mask=.*", "softcap_missing": "softcap=0",
-    "product_rounded": "product rounded before .*", "sum_rounded": "sum rounded before .*",
+    "product_rounded": "product_rounded_before_.*", "sum_rounded": "sum_rounded_before_.*",
     "softmax_scale_fp32": "scale_rounding=ideal", "softmax_scale_rounded": r"scale=0\.1(298828125|300\d+)",
     "tanh_for_erf": "kind=gelu", "erf_for_tanh": "kind=gelu_erf", "sum_of_dy": "fused=none", "factor_2_missing": "output_scaled=0.5",
     "clamp_missing": "limit=.*", "window_too_wide": "window_(left|right)=.*",
