@@ -92,6 +92,9 @@ void AttentionBlock::run() {
   const std::optional<double> least = head_.problem.least_weight();
   for (std::int64_t i = 0; i < count_; ++i) {
     Row& row = rows_[static_cast<std::size_t>(i)];
+    if (row.largest == -kInfinity && !row.has_nan) {
+      row.sum = 0;  // all scores are -infinity; what is exp(-infinity + infinity) here is 0 in some kernels
+    }
     row.least = row.sum == 0 ? 0 : least.value_or(kLeastNormal * std::exp(row.largest - lse(i)));
   }
 }
@@ -122,6 +125,11 @@ bool AttentionBlock::is_determined(std::int64_t i) const {
   contenders.add(sink, 0);
   return sink != kInfinity && head_.problem.scales_fit(row.reach) && !contenders.is_close() &&
          (finite || row.visible.size() == 0);
+}
+
+bool AttentionBlock::is_nan(std::int64_t i) const {
+  const Row& row = rows_[static_cast<std::size_t>(i)];
+  return std::isnan(row.sum) && head_.problem.sink(head_.index) != kInfinity;
 }
 
 bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
@@ -262,6 +270,9 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   const std::span<double> scores = scores_of(i, keys, part);
   const ScoreRange range = head_.values_only ? head_.problem.score(head_.index, head_.lengths, first_ + i, part, scores)
                                              : score_with_copies(i, part, scores);
+  if (range.largest == -kInfinity || p_.max_logit) {  // which passes NaN over
+    row.has_nan = row.has_nan || std::ranges::any_of(scores, [](double s) { return std::isnan(s); });
+  }
   if (p_.max_logit) {
     note_largest(i, scores, part.begin);
   }

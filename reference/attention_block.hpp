@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -33,6 +34,9 @@ class AttentionBlock {
   /// False if the query sees only keys of score -infinity (kernels may take it for one that sees nothing, or give NaN), or
   /// if its scores may overflow in FP32 or are as close as their errors are large, or if the sink is infinite.
   [[nodiscard]] bool is_determined(std::int64_t i) const;
+  /// True if a score is NaN or infinite, or the sink NaN: exp(score - largest) is NaN in any arithmetic, and so are the
+  /// output and the log-sum-exp. Not with an infinite sink, which kernels subtract or not.
+  [[nodiscard]] bool is_nan(std::int64_t i) const;
   /// True if an infinite value has so small a weight that it may be rounded to 0, and 0 times infinity is NaN, or if finite
   /// ones may overflow before they are divided by the sum of weights, and infinity minus infinity is NaN as well.
   [[nodiscard]] bool may_be_nan(std::int64_t i, std::int64_t channel) const;
@@ -83,7 +87,7 @@ class AttentionBlock {
     double rivals = 0;          ///< scores close to the largest one
     /// The largest x |q| |k_j| + s_j / 6, see tolerance::MaxLogitFact::upset.
     double upset = -std::numeric_limits<double>::infinity(), tf32_upset = upset;
-    bool has_nan = false;  ///< a score is NaN
+    bool has_nan = false;  ///< a score is NaN; only known with max_logit, or while no score exceeds -infinity
   };
 
   /// tolerance::AttentionFact::scatter

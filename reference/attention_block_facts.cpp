@@ -201,7 +201,6 @@ double AttentionBlock::rival_distance(std::int64_t i, double score) const {
 
 void AttentionBlock::note_largest(std::int64_t i, std::span<const double> scores, std::int64_t first_key) {
   Row& row = rows_[static_cast<std::size_t>(i)];
-  row.has_nan = row.has_nan || std::ranges::any_of(scores, [](double s) { return std::isnan(s); });
   if (row.has_nan) {
     return;
   }

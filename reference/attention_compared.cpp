@@ -31,7 +31,13 @@ std::optional<Compared> compared(const op::FindingRequest& request, std::string_
   if (got == request.outputs.end() || expected == request.expected->outputs.end() || !request.sample->all()) {
     return {};
   }
-  return Compared{port, got->value, expected->value.span(), got->unwritten, expected->outside, got->dtype};
+  return Compared{port,
+                  got->value,
+                  expected->value.span(),
+                  got->unwritten,
+                  expected->outside,
+                  got->dtype,
+                  expected->deviation.span()};
 }
 
 void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output,

@@ -152,12 +152,14 @@ std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& 
   const op::Operand& lse = op::operand_named(request.inputs, "lse");
   if (const std::optional<Compared> dq = compared(request, "dq")) {
     const double share = share_of_broken(problem, *dq, p.d, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
-      return lse.data[statistic_index(p, batch, head, i)] < kLeastStatistic;
+      const double statistic = lse.data[statistic_index(p, batch, head, i)];
+      return statistic < kLeastStatistic && std::isfinite(statistic);
     });
     add_if_explained(findings, op::kLseOverflow, *dq, About::pattern, share,
                      "exp(-lse) overflows: the log-sum-exp is below -88.7");
   }
   explain_empty_sequences(request, problem, findings);
+  explain_gradient_leaks(request, problem, findings);
   explain_zero_channels(request, problem, findings);
   explain_keys_beyond(request, problem, findings);
   explain_lost_queries(request, findings);

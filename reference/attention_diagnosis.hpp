@@ -21,6 +21,7 @@ namespace numcheck::reference {
 /// The same of gradients:
 ///   - NaN in queries whose log-sum-exp is so small that its negative exponential overflows in FP32
 ///   - sequences without queries or without keys are left unwritten, or, where heads share keys, hold sums of such memory
+///   - NaN and infinities that are masked out reach the gradients
 ///   - half of the channels of the last rows of dq are zero, in FP8
 ///   - keys lack the parts of whole blocks of 64 queries
 ///   - keys of zeros beyond the last one count in dp_amax

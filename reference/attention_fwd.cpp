@@ -86,13 +86,16 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
   }
 }
 
-/// A query of which kernels may think differently.
-void leave_out(const AttentionHead& head, std::int64_t i, Outputs& out) {
+/// A query that is NaN, or of which kernels may think differently.
+void set_without_facts(const AttentionHead& head, std::int64_t i, bool is_nan, Outputs& out) {
   const Place place(head, i);
+  const auto set = [is_nan](TrackedOutput& output, std::size_t at) {
+    is_nan ? output.set(at, std::numeric_limits<double>::quiet_NaN(), 0, 0) : output.set_undetermined(at, 0);
+  };
   for (std::int64_t c = 0; c < head.problem.params().value_channels(); ++c) {
-    out.o.set_undetermined(place.output + static_cast<std::size_t>(c), 0);
+    set(out.o, place.output + static_cast<std::size_t>(c));
   }
-  out.lse.set_undetermined(place.statistic, 0);
+  set(out.lse, place.statistic);
   if (out.max_logit) {
     out.max_logit->set_undetermined(place.statistic, 0);
   }
@@ -122,7 +125,8 @@ void attend(const AttentionHead& head, std::int64_t first, std::int64_t count, O
   AttentionBlock block(head, first, end - first);
   block.run();
   for (std::int64_t i = first; i < end; ++i) {
-    block.is_determined(i - first) ? store(head, block, i, i - first, out) : leave_out(head, i, out);
+    const bool is_plain = head.values_only || block.is_determined(i - first);
+    is_plain ? store(head, block, i, i - first, out) : set_without_facts(head, i, block.is_nan(i - first), out);
   }
 }
 
@@ -213,7 +217,7 @@ op::Reference attention_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.mistakes = &attention_fwd_mistakes;
-  reference.version = "attention_fwd-10";
+  reference.version = "attention_fwd-11";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
   reference.gates = drawn_mask_gates();

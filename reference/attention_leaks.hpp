@@ -14,4 +14,10 @@ namespace numcheck::reference {
 void explain_leaks(const op::FindingRequest& request, const AttentionProblem& problem,
                    std::vector<op::Finding>& findings);
 
+/// The same of gradients: 0 times what is NaN or infinite, and a gradient of 0 times it, make NaN of dq where a key that the
+/// query does not see holds such values, or its value does, and of dk and dv where a query that does not see the key holds
+/// them, or its gradient.
+void explain_gradient_leaks(const op::FindingRequest& request, const AttentionProblem& problem,
+                            std::vector<op::Finding>& findings);
+
 }  // namespace numcheck::reference

@@ -157,7 +157,7 @@ class Head {
     std::vector<float> by_key(factors.size());
     HeadMatrix usable = rows;
     for (std::int64_t i = 0; i < p.sq; ++i) {
-      const bool whole = std::ranges::all_of(rows.row(i), finite);
+      const bool whole = kernel_.has("masked_values_leak") || std::ranges::all_of(rows.row(i), finite);
       for (std::int64_t j = 0; j < p.sk; ++j) {
         by_key[static_cast<std::size_t>(j * p.sq + i)] = factors[static_cast<std::size_t>(i * p.sk + j)];
       }

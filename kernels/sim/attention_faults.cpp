@@ -161,6 +161,8 @@ constexpr FaultInfo kScaleByD{"scale_by_d", "scores are divided by d instead of 
 constexpr FaultInfo kHeadMap{"head_map_rotated", "neighbouring heads use different keys instead of the same ones"};
 constexpr FaultInfo kTileDropped{"key_tile_dropped", "the last tile of keys is left out"};
 constexpr FaultInfo kWindow{"window_too_wide", "the window is one key too wide"};
+constexpr FaultInfo kMaskedLeak{"masked_values_leak",
+                                "weights of 0 multiply values that are masked out, of which NaN and infinities show"};
 constexpr FaultInfo kPadding{"padding_attended", "keys beyond a sequence's length are seen"};
 constexpr FaultInfo kBiasAfter{"bias_after_scale", "the bias is added after scaling instead of before"};
 constexpr FaultInfo kSlope{"neighbour_slope", "a head has the ALiBi slope of the next one"};
@@ -199,9 +201,7 @@ constexpr std::array kForward = {
     OpFault{{"sink_missing", "the denominator has only keys"}, &needs_sink},
     OpFault{kCap, &needs_cap},
     OpFault{{"mask_before_scale", "masked scores are -infinity before they are scaled"}, &needs_negative_scale},
-    OpFault{
-        {"masked_values_leak", "weights of 0 multiply values that are masked out, of which NaN and infinities show"},
-        &needs_mask},
+    OpFault{kMaskedLeak, &needs_mask},
     OpFault{{"alibi_shift_missing", "the log-sum-exp lacks ALiBi's shift of the diagonal"}, &needs_shifted_slopes},
     OpFault{kDropoutScale, &needs_dropout},
     OpFault{kDropoutMask, &needs_dropped_columns},
@@ -222,6 +222,7 @@ constexpr std::array kBackward = {
     OpFault{kTileDropped, &needs_several_tiles},
     OpFault{kWindow, &needs_window},
     OpFault{kPadding, &needs_lengths},
+    OpFault{kMaskedLeak, &needs_mask},
     OpFault{kBiasAfter, &needs_bias_before_scale},
     OpFault{kSlope, &needs_slopes},
     OpFault{kCap, &needs_cap},

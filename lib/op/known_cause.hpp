@@ -40,7 +40,7 @@ inline constexpr KnownCause kEmptySequences{"empty_sequences_unwritten",
 inline constexpr KnownCause kKeysBeyond{"keys_beyond_in_amax",
                                         "keys of zeros beyond the last one that count in an amax"};
 inline constexpr KnownCause kMaskedLeak{"masked_values_leak",
-                                        "NaN and infinities of values that are masked out, in the output"};
+                                        "NaN and infinities that are masked out, in the output or in gradients"};
 inline constexpr KnownCause kLostQueries{"queries_lost_in_blocks",
                                          "gradients of keys that lack the parts of whole blocks of 64 queries"};
 inline constexpr KnownCause kSinkMissing{"sink_missing", "a denominator without the sink"};

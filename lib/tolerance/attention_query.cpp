@@ -184,6 +184,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       value_range_(facts[AttentionFact::value_range]),
       weights_(common, facts),
       alike_(rounded_alike(common, facts, AttentionFact::score_spread)),
+      saturated_(common.products.scaled ? -std::expm1(-2 * kUnit32 * facts[AttentionFact::largest_score]) : 0),
       alike_everywhere_(std::max(alike_, rounded_alike(common, facts, AttentionFact::query_spread))),
       stored_(common, facts) {}
 
@@ -198,7 +199,8 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
   const double subnormal_unit = common_.products.format == Dtype::fp16 || common_.products.scaled ? unit : 0;
   const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
   const double other_keys = settled ? 2 * keys_ * std::exp(-kSettledMargin) * (std::fabs(o) + all_values_) : kInfinity;
-  const double relative = unit + stored_.dropped + values_.bound + (keys_ + common_.steps + scale_steps) * u;
+  const double relative =
+      unit + stored_.dropped + saturated_ + values_.bound + (keys_ + common_.steps + scale_steps) * u;
   QueryError e{
       relative * rho + std::min(other_keys, weights_.bound * (1 + weights_.bound) * std::sqrt(spread2)) +
           (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least +
@@ -208,7 +210,7 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
               squares +
           std::min(square(other_keys), weights_.variance * largest_ * spread2) +
           (u * u * (keys_ / 12 + 1 + scale_steps / 3) + square((unit + stored_.dropped) * alike_) / 3 +
-           square(largest_alike * equal_) + square(stored_.sink) / 3 + stored_.equal +
+           square(largest_alike * equal_) + (square(stored_.sink) + square(saturated_)) / 3 + stored_.equal +
            square(sink_share_) * (weights_.shared + stored_.variance * stored_.coherent + square(stored_.shift))) *
               o * o +
           alike_values(o, squares) * o * o + values_.value * (common_.ordered ? rho * rho : o * o) +
@@ -280,7 +282,7 @@ double QueryErrors::shared_slope() const {
   // No value is more than `keys` times as large as their mean.
   const double others = common_.normalised ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
   return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * equal_ + stored_.sink +
-         stored_.variance * stored_.scatter +
+         saturated_ + stored_.variance * stored_.scatter +
          sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));
 }
 

@@ -113,6 +113,7 @@ class QueryErrors {
   double value_range_;  ///< and by how much they differ
   WeightError weights_;
   double alike_;             ///< a
+  double saturated_;         ///< x
   double alike_everywhere_;  ///< a of outputs as a whole
   Stored stored_;
 };

@@ -221,7 +221,15 @@ op::Finding replay_finding(std::string_view port, const Shortcut& shortcut, cons
   return finding;
 }
 
-/// The output is judged with the shortcut's model, by which it passes. Returns what would fail otherwise, in words.
+/// True if only NaN, infinities, unwritten elements or repetitions are wrong.
+bool numbers_hold(const std::vector<tolerance::Criterion>& criteria) {
+  using About = tolerance::Criterion::About;
+  return std::ranges::none_of(criteria, [](const tolerance::Criterion& criterion) {
+    return !criterion.ok && (criterion.about == About::errors || criterion.about == About::rounding);
+  });
+}
+
+/// The output is judged with the shortcut's model, by which its numbers pass. Returns what would fail otherwise, in words.
 std::string explain(const Shortcut& shortcut, const model::ErrorModel& model, const ComparisonCache::Entry& entry,
                     std::vector<tolerance::Criterion> criteria, OutputResult& output) {
   const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
@@ -261,6 +269,10 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
       judge_whole_output(context, run, compared, model, entry->statistics, criteria);
     }
     if (!std::ranges::all_of(criteria, &tolerance::Criterion::ok)) {
+      if (!shortcut.evidence.has_value() && numbers_hold(criteria) && !numbers_hold(output.criteria)) {
+        explain(shortcut, model, *entry, std::move(criteria), output);  // the numbers need no other cause
+        return;
+      }
       op::Finding finding = unexplained(output.port, shortcut, criteria);
       if (!nearest.has_value() || finding.measured < nearest->measured) {
         nearest = std::move(finding);

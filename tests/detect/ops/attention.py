@@ -47,6 +47,9 @@ PEAKED = {
     "seed": 3368683645,
 }
 
+# Infinities of other queries leave their rows undecided.
+NAN_QUERIES = {**fwd(inputs={"q": {"distribution": "specials", "fraction": 0.0005}}), "tolerance": {"min_judged": 0.8}}
+
 FAULTS = [
     ("swapped_rows", HUGE, SEEN),
     ("swapped_rows", CONTESTED, SEEN),
@@ -152,6 +155,7 @@ FAULTS = [
     ("output_scale_1_01", fwd("fp32"), ROUNDING),
     ("output_scale_1_01", fwd(), ROUNDING),
     ("nan_dropped", fwd(inputs=NAN_VALUES), ["G0 pattern"]),
+    ("nan_dropped", NAN_QUERIES, ["G0 pattern"]),
     ("last_row_stale", fwd(), ANY),
     # a mask that is drawn
     ("dropout_scale_missing", fwd(**DRAWN), SEEN + ["G3 slope"]),

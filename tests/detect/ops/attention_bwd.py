@@ -43,7 +43,15 @@ FAR_SINK = {
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 
+LEAK = "NaN and infinities that are masked out reach the gradients"
 NAN_GRADIENTS = {"do": {"distribution": "specials", "fraction": 0.0002}}  # most queries have none
+
+
+
+def leaking(*mode, **params):
+    """Infinities among the inputs leave many elements undecided."""
+    return {**bwd(*mode, **params), "tolerance": {"min_judged": 0.5}}
+
 
 LARGE = {"q": {"distribution": "normal", "sigma": 12}}  # scores whose rounding errors exceed those of weights
 
@@ -91,6 +99,10 @@ FAULTS = [
     ("delta_missing", bwd(), SEEN),
     ("delta_missing", bwd("fp32", **CAUSAL), SEEN),
     Row("lse_exponentiated", bwd(inputs=LOW), ["G0 pattern"], named="exp(-lse) overflows: the log-sum-exp is below -88.7"),
+    Row("masked_values_leak", leaking(**BOTTOM, inputs=NAN_GRADIENTS), ["G0 pattern"], named=LEAK),
+    Row("masked_values_leak", leaking("fp16", mask="padding", batches=3, inputs=NAN_GRADIENTS), ["G0 pattern"], named=LEAK),
+    Row("masked_values_leak", leaking("fp32", **BOTTOM, inputs={"k": {"distribution": "specials", "fraction": 0.0002}}),
+        ["G0 pattern"], named=LEAK),
     Row("empty_sequence_unwritten", bwd(**NO_QUERIES), ["G0 pattern"], also="G0 unwritten", named=EMPTY),
     Row("empty_sequence_unwritten", bwd("fp32", mask="padding", batches=3), ["G0 pattern"], also="G0 unwritten", named=EMPTY),
     Row("empty_sequence_unwritten", bwd("fp16", **NO_QUERIES, layout="thd"), ["G0 pattern"], also="G0 unwritten",
