@@ -44,29 +44,40 @@ std::vector<std::size_t> elements_of(const op::AttentionParams& p, std::string_v
   return elements;
 }
 
-/// t = sum((e + r y) g) / sum(g^2) over those elements that are finite, with the r in [0, kRoundedDown] that brings it
-/// closest to 1; r is 0 unless `rounds_weights`. The share is 1 - |1 - t|, but for twice the standard error of t where that
-/// is small beside t; NaN if the sink makes no difference.
+/// What errors of an output may have besides.
+struct OwnErrors {
+  bool rounds_weights;   ///< E4M3 weights: a part of up to kRoundedDown of all values
+  bool grow_with_value;  ///< those of a log-sum-exp do, from 1 on: truncated FP8 products have the sign of their sum
+};
+
+/// t = sum(w (e + r y) g) / sum(w g^2) over those elements that are finite, with the r in [0, kRoundedDown] that brings it
+/// closest to 1; r is 0 unless weights are rounded. w is 1, or y^-4 where errors grow with y. The share is 1 - |1 - t|, but
+/// for twice the standard error of t where that is small beside t; NaN if the sink makes no difference.
 double part_of_difference(const Compared& output, std::span<const double> vanilla,
-                          std::span<const std::size_t> elements, bool rounds_weights) {
+                          std::span<const std::size_t> elements, const OwnErrors& own) {
   constexpr double kFewestErrors = 5, kDoubt = 2;
+  struct Pair {
+    double error, difference, weight;
+  };
   double product = 0, common = 0, squares = 0;
-  std::vector<std::pair<double, double>> both;  // e and g
+  std::vector<Pair> pairs;
   for (const std::size_t at : elements) {
     const double y = output.expected[at], g = vanilla[at] - y, e = output.error(at);
     if (std::isfinite(g) && std::isfinite(output.got[at])) {
-      product += e * g;
-      common += y * g;
-      squares += g * g;
-      both.emplace_back(e, g);
+      const double w = own.grow_with_value ? std::pow(std::max(1.0, std::fabs(y)), -4) : 1;
+      product += w * e * g;
+      common += w * y * g;
+      squares += w * g * g;
+      pairs.push_back({e, g, w});
     }
   }
-  const bool moves = rounds_weights && common > 0 && squares > 0;
+  const bool moves = own.rounds_weights && common > 0 && squares > 0;
   const double r = moves ? std::clamp((squares - product) / common, 0.0, kRoundedDown) : 0;
   const double t = (product + r * common) / squares;
   double left = 0;
-  for (const auto& [e, g] : both) {
-    left += (e - t * g) * (e - t * g) * g * g;
+  for (const Pair& pair : pairs) {
+    const double part = pair.weight * (pair.error - t * pair.difference) * pair.difference;
+    left += part * part;
   }
   const double error = std::sqrt(left) / squares;
   return 1 - std::max(0.0, std::fabs(1 - t) - (t > kFewestErrors * error ? kDoubt * error : 0));
@@ -79,7 +90,7 @@ void explain_missing_sink(const op::FindingRequest& request, std::vector<op::Fin
   if (p.softmax == "vanilla" || p.dropout > 0) {
     return;
   }
-  const bool rounds_weights = op::find_operand(request.inputs, "s_scale") != nullptr;
+  const bool is_fp8 = op::find_operand(request.inputs, "s_scale") != nullptr;
   p.softmax = "vanilla";
   const op::Params params = op::to_params(p);
   std::vector<op::Operand> inputs;
@@ -90,8 +101,9 @@ void explain_missing_sink(const op::FindingRequest& request, std::vector<op::Fin
   const auto o = std::ranges::find(request.expected->outputs, "o", &op::OutputValues::port);
   for (const op::OutputValues& values : vanilla.outputs) {
     if (const std::optional<Compared> output = compared(request, values.port)) {
-      const double share = part_of_difference(*output, values.value.span(), elements_of(p, values.port, *o),
-                                              rounds_weights && values.port == "o");
+      const double share =
+          part_of_difference(*output, values.value.span(), elements_of(p, values.port, *o),
+                             {.rounds_weights = is_fp8 && values.port == "o", .grow_with_value = values.port == "lse"});
       add_if_explained(findings, op::kSinkMissing, *output, op::Finding::About::numbers, share,
                        "the sink is left out of the denominator");
     }
