@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -151,6 +152,14 @@ class Reader {
   /// Positions, or tokens of all sequences.
   [[nodiscard]] std::int64_t keys_of(const Letters& sizes) const { return sizes.at(is_ragged() ? 't' : 's'); }
 
+  /// Whether numbers of thd say where sequences begin. Tokens may be left after the last one; numbers that add up to all of
+  /// them are lengths.
+  [[nodiscard]] static bool are_starts(std::span<const double> given, double tokens) {
+    const double last = given.back(), sum = std::accumulate(given.begin(), given.end(), 0.0);
+    return given.size() > 1 && given.front() == 0 && std::ranges::is_sorted(given) &&
+           (last == tokens || (last < tokens && sum != tokens));
+  }
+
   /// Lengths as they are, or as differences of where sequences begin; empty if there are none.
   [[nodiscard]] std::vector<std::int64_t> lengths(std::string_view port, std::int64_t tokens) const {
     const data::FileTensor* tensor = find(tensors_, port);
@@ -162,7 +171,7 @@ class Reader {
       throw Misfit{fmt::format("{} has {} lengths, and at most {} are read", port, tensor->elements(), kMost)};
     }
     const core::Buffer<double> given = data::values_of(*tensor);
-    const bool is_start = is_ragged() ? given.size() > 1 && given[0] == 0 && given[given.size() - 1] == double(tokens)
+    const bool is_start = is_ragged() ? are_starts(given.span(), static_cast<double>(tokens))
                                       : std::cmp_equal(given.size(), reading_.p.batches + 1) && given[0] == 0;
     std::vector<std::int64_t> found;
     for (std::size_t i = is_start ? 1 : 0; i < given.size(); ++i) {
@@ -171,6 +180,11 @@ class Reader {
         throw Misfit{fmt::format("{} has {}, where {} positions are", port, length, tokens)};
       }
       found.push_back(static_cast<std::int64_t>(length));
+    }
+    const std::int64_t sum = std::accumulate(found.begin(), found.end(), std::int64_t{0});
+    if (is_ragged() && !is_start && sum != tokens) {
+      throw Misfit{
+          fmt::format("{} has {} tokens, and the lengths add up to {}", port == "q_lengths" ? "q" : "k", tokens, sum)};
     }
     return found;
   }
@@ -191,13 +205,6 @@ class Reader {
         }
       }
       return;
-    }
-    for (const auto& [lengths, tokens, port] :
-         {std::tuple{&reading_.q_lengths, queries_, "q"}, std::tuple{&reading_.kv_lengths, keys_, "k"}}) {
-      const std::int64_t sum = std::accumulate(lengths->begin(), lengths->end(), std::int64_t{0});
-      if (!lengths->empty() && sum != tokens) {
-        throw Misfit{fmt::format("{} has {} tokens, and the lengths add up to {}", port, tokens, sum)};
-      }
     }
     if (reading_.q_lengths.size() != reading_.kv_lengths.size()) {
       throw Misfit{fmt::format("{} lengths of queries are given, and {} of keys", reading_.q_lengths.size(),

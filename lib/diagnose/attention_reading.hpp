@@ -35,7 +35,7 @@ struct HeadSteps {
 /// [b, h, s, 1] or [b, s, h], of thd [t, h], [t, h, 1] or [h, t].
 ///
 /// thd: the sequences of [t, h, d] follow one another, as q_lengths and kv_lengths say, which hold lengths, or, as
-/// cu_seqlens do, where sequences begin, and how many tokens there are. Without them it is one sequence. As runs draw lengths
+/// cu_seqlens do, where sequences begin, and where the last one ends; tokens after that belong to none. Without them it is one sequence. As runs draw lengths
 /// of their own, the case has layout bshd: each sequence in a row of as many positions as the longest one has.
 struct AttentionReading {
   std::string layout;                               ///< of the tensors

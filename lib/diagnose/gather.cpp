@@ -47,6 +47,10 @@ class Gatherer {
     }
     take_tensors();
     std::ranges::move(settle_orientation(gathered_.subject, request_.params), std::back_inserter(gathered_.notes));
+    for (const auto& [field, note] : settle_choices(gathered_.subject, request_.params)) {
+      std::erase_if(gathered_.notes, [&](const std::string& said) { return said.starts_with(field + " = "); });
+      gathered_.notes.push_back(note);
+    }
     return std::move(gathered_);
   }
 

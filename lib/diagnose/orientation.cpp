@@ -1,12 +1,27 @@
 #include "diagnose/orientation.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace numcheck::diagnose {
 namespace {
+
+/// Whether the case with these parameters has the same tensors.
+bool has_same_ports(const plan::Case& c, const op::Params& params) {
+  const std::vector<op::Port> before = c.op->ports(c.params, *c.mode);
+  const bool is_valid = c.op->check(params, *c.mode).empty();
+  const std::vector<op::Port> after = is_valid ? c.op->ports(params, *c.mode) : std::vector<op::Port>();
+  return after.size() == before.size() && std::ranges::all_of(after, [&before](const op::Port& port) {
+           const op::Port* known = op::find_port(before, port.name);
+           return known != nullptr && known->rows == port.rows && known->cols == port.cols &&
+                  known->dtype == port.dtype;
+         });
+}
 
 /// Switches that exchange dimensions, and that leave every given tensor its shape.
 std::vector<std::size_t> open_switches(const Subject& subject, const ChosenParams& chosen) {
@@ -19,13 +34,7 @@ std::vector<std::size_t> open_switches(const Subject& subject, const ChosenParam
     }
     op::Params turned = c.params;
     turned[i] = !std::get<bool>(c.params[i]);
-    bool same = c.op->check(turned, *c.mode).empty();
-    const std::vector<op::Port> before = c.op->ports(c.params, *c.mode);
-    for (const op::Port& port : same ? c.op->ports(turned, *c.mode) : std::vector<op::Port>()) {
-      const op::Port* known = op::find_port(before, port.name);
-      same = same && known != nullptr && known->rows == port.rows && known->cols == port.cols;
-    }
-    if (same) {
+    if (has_same_ports(c, turned)) {
       open.push_back(i);
     }
   }
@@ -86,6 +95,36 @@ std::vector<std::string> settle_orientation(Subject& subject, const ChosenParams
     return turned;
   }
   return turned;
+}
+
+std::map<std::string, std::string> settle_choices(Subject& subject, const ChosenParams& chosen) {
+  constexpr double kMuchNearer = 0.3;  // of 1 - cosine
+  std::map<std::string, std::string> taken;
+  for (std::size_t i = 0; i < subject.c.params.size(); ++i) {
+    const op::Field& field = subject.c.op->fields()[i];
+    const op::Value first = subject.c.params[i];
+    if (field.kind != op::FieldKind::choice || chosen.contains(field.name) || first == field.fallback) {
+      continue;
+    }
+    double left = 1 - likeness_of(subject, as_declared(subject));
+    std::optional<plan::Case> best;
+    for (const std::string_view choice : field.choices) {
+      Trial trial = as_declared(subject);
+      trial.c.params[i] = std::string(choice);
+      const bool is_other = trial.c.params[i] != first && trial.c.params[i] != field.fallback;
+      const double others = is_other && has_same_ports(subject.c, trial.c.params) ? 1 - likeness_of(subject, trial) : 1;
+      if (others < kMuchNearer * left) {
+        left = others;
+        best = std::move(trial.c);
+      }
+    }
+    if (best.has_value()) {
+      subject.c = *std::move(best);
+      taken.emplace(field.name, fmt::format("{} = {}: the tensors fit {} as well, the numbers only this", field.name,
+                                            std::get<std::string>(subject.c.params[i]), std::get<std::string>(first)));
+    }
+  }
+  return taken;
 }
 
 }  // namespace numcheck::diagnose

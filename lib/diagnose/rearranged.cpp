@@ -1,4 +1,4 @@
-// Hypotheses about an output whose matrices have all their elements, and none where it belongs.
+// Hypotheses about outputs that have all their elements, and none where it belongs.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -52,9 +52,36 @@ std::vector<Hypothesis> moved_output(const Evidence& evidence) {
            })}};
 }
 
-constexpr std::array kRows = {CatalogueRow{"OUTPUT_stored_transposed, OUTPUT_stored_reversed",
-                                           "the output's matrices transposed, or their elements in reverse order",
-                                           &moved_output}};
+/// Another output of the same shape and format in this one's place, and this one in that one's.
+std::vector<Hypothesis> exchanged_outputs(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  const op::Port port = port_of(evidence);
+  const SharedBytes& own = evidence.subject.outputs.find(evidence.port)->second;
+  std::vector<Hypothesis> all;
+  for (const op::Port& other : c.op->ports(c.params, *c.mode)) {
+    const auto given = evidence.subject.outputs.find(other.name);
+    const bool is_alike = other.rows == port.rows && other.cols == port.cols && other.batch == port.batch &&
+                          other.dtype == port.dtype && other.role == port.role;
+    if (given == evidence.subject.outputs.end() || other.name == port.name || !is_alike) {
+      continue;
+    }
+    Trial trial = as_declared(evidence.subject);
+    trial.stored.emplace(port.name, given->second);
+    trial.stored.emplace(other.name, own);
+    all.push_back({fmt::format("{}_and_{}_exchanged", port.name, other.name),
+                   {},
+                   fmt::format("{} and {} are exchanged", port.name, other.name),
+                   "Check the order of the results where they are unpacked.",
+                   std::move(trial)});
+  }
+  return all;
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"OUTPUT_stored_transposed, OUTPUT_stored_reversed",
+                 "the output's matrices transposed, or their elements in reverse order", &moved_output},
+    CatalogueRow{"OUTPUT_and_OUTPUT_exchanged", "two outputs of one shape exchanged: dk_and_dv_exchanged",
+                 &exchanged_outputs, Stage::first, true}};
 
 }  // namespace
 

@@ -25,12 +25,12 @@ def visible(sq, sk, mask):
     return j <= i + offset
 
 
-def attention(q, k, v, mask="none", scale=None, head_map=lambda h: h // (H // KV), gradient=None):
+def attention(q, k, v, mask="none", scale=None, head_map=lambda h: h // (H // KV), gradient=None, bias=0):
     """[b, h, s, d] in doubles: o, lse, or, with a gradient of o, dq, dk, dv."""
     scale = 1 / np.sqrt(np.float64(q.shape[-1])) if scale is None else scale
     maps = [head_map(h) for h in range(q.shape[1])]
     keys, values = k[:, maps], v[:, maps]
-    s = np.where(visible(q.shape[2], k.shape[2], mask), scale * q @ keys.swapaxes(-1, -2), -np.inf)
+    s = np.where(visible(q.shape[2], k.shape[2], mask), scale * q @ keys.swapaxes(-1, -2) + bias, -np.inf)
     p = softmax(s)
     o = p @ values
     lse = np.log(np.exp(s - s.max(-1, keepdims=True)).sum(-1)) + s.max(-1)
@@ -222,6 +222,33 @@ class DiagnoseLayouts(CliTest):
         self.diagnose("gemm", {"a": left, "b": stacked}, {"d": left @ stacked}, code=0)
         dy = self.normal(3, 5, 64)
         self.diagnose("bias_grad", {"dy": dy}, {"dbias": dy.reshape(-1, 64).sum(0)}, code=0)
+
+    def test_tokens_after_the_last_sequence(self):
+        parts = [self.operands(sq=n, sk=n, b=1) for n in (9, 5)]
+        inputs = {name: np.concatenate([*(one[name][0].swapaxes(0, 1) for one in parts), self.normal(6, KV if name != "q" else H, D)])
+                  for name in "qkv"}
+        o = np.concatenate([*(attention(**one)["o"][0].swapaxes(0, 1) for one in parts), self.normal(6, H, D)])
+        starts = np.array([0, 9, 14], np.int32)
+        given = {**inputs, "q_lengths": starts, "kv_lengths": starts}
+        self.says_layout(self.diagnose("attention_fwd", given, {"o": o}, "--param", "mask=padding", code=0), "thd")
+
+    def test_numbers_tell_where_a_bias_is_added(self):
+        given = self.operands()
+        bias = self.normal(H, SQ, SK)
+        inputs = {**self.in_layout("bshd", given), "bias": bias}
+        for added, name in ((bias, "post_scale"), (bias / np.sqrt(D), "pre_scale")):
+            o = attention(**given, bias=added)["o"].transpose(AXES["bshd"])
+            found = self.diagnose("attention_fwd", inputs, {"o": o}, code=0)
+            self.assertEqual([note.split(":")[0] for note in found["notes"] if note.startswith("bias")], [f"bias = {name}"])
+            self.diagnose("attention_fwd", inputs, {"o": o}, "--param", "bias=" + ("pre_scale" if name == "post_scale" else "post_scale"), code=1)
+
+    def test_exchanged_gradients(self):
+        given, gradient = self.operands(), self.normal(B, H, SQ, D)
+        right = attention(**given, gradient=gradient)
+        inputs = self.in_layout("bhsd", {**given, "do": gradient})
+        outputs = self.in_layout("bhsd", {"dq": right["dq"], "dk": right["dv"], "dv": right["dk"]})
+        found = self.diagnose("attention_bwd", inputs, outputs, "--param", "layout=bhsd", code=1)
+        self.assertIn("dk_and_dv_exchanged", self.causes(found))
 
     def test_a_factor_says_every_size_that_it_may_be(self):
         given = self.operands(b=4)
