@@ -87,6 +87,27 @@ std::vector<Hypothesis> next_rows(const Evidence& evidence) {
   return all;
 }
 
+/// Of gated ops, whose input has two halves: rows of pairs, one of each half.
+std::vector<Hypothesis> interleaved(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  const std::int64_t hidden = port_of(evidence).cols;
+  for (const op::Port& port : number_inputs(evidence.subject)) {
+    if (evidence.subject.c.op->multiplies_matrices || hidden < 2 || port.cols != 2 * hidden) {
+      continue;
+    }
+    const prepare::SharedDoubles x = evidence.subject.inputs.of(port);
+    const auto from = [&](std::size_t i) {
+      const auto cols = static_cast<std::size_t>(port.cols), half = cols / 2, col = i % cols;
+      return (*x)[i - col + (col < half ? 2 * col : 2 * (col - half) + 1)];
+    };
+    all.push_back(with_input(evidence, port, changed(*x, from), "interleaved",
+                             fmt::format("{} was read as pairs, of which each half has one", port.name),
+                             "Gate and value are interleaved in one of the two, and halves in the other: reorder the "
+                             "rows of the weight that makes them."));
+  }
+  return all;
+}
+
 /// How a tensor is quantised.
 struct Quantiser {
   std::optional<Dtype> dtype;  ///< nothing: INT8
@@ -156,6 +177,7 @@ std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
 constexpr std::array kRows = {
     CatalogueRow{"INPUT_negated", "an input with the opposite sign: freqs_negated", &negated},
     CatalogueRow{"INPUT_of_next_row, INPUT_of_row_before", "positions that are one off", &next_rows},
+    CatalogueRow{"INPUT_interleaved", "gate and value in pairs, not in halves", &interleaved},
     CatalogueRow{"INPUT_scaled_to_FORMAT, INPUT_rows_scaled_to_FORMAT", "quantised operands of products",
                  &quantised_inputs}};
 

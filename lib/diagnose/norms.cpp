@@ -71,10 +71,15 @@ RowStatistics as_declared_row(std::span<const double> row, double epsilon, bool 
   return statistics(row, epsilon, centres, static_cast<double>(row.size()));
 }
 
+RowStatistics of_other_norm(std::span<const double> row, double epsilon, bool centres) {
+  return statistics(row, epsilon, !centres, static_cast<double>(row.size()));
+}
+
 struct Way {
   std::string_view name, cause, remedy;
   Variant variant;
-  std::size_t rows_before = 0;  ///< whose statistics a row gets
+  std::size_t rows_before = 0;            ///< whose statistics a row gets
+  std::optional<bool> of_layernorm = {};  ///< of one of the norms only
 };
 
 constexpr std::array kWays = {
@@ -87,6 +92,10 @@ constexpr std::array kWays = {
         "Keep statistics in FP32: autocast and modules that were moved to BF16 as a whole round them.", &in_bf16},
     Way{"epsilon_outside_root", "epsilon is added to the deviation, not to the variance inside the root",
         "Add epsilon before the root, as PyTorch and TransformerEngine do.", &epsilon_outside},
+    Way{"rmsnorm_for_layernorm", "the mean is not subtracted: this is RMSNorm", "Compare the same kind of norm.",
+        &of_other_norm, 0, true},
+    Way{"layernorm_for_rmsnorm", "the mean is subtracted: this is LayerNorm", "Compare the same kind of norm.",
+        &of_other_norm, 0, false},
     Way{"statistics_of_row_before", "each row is normalised with the statistics of the row before it",
         "Look at the index of the statistics, and at rows that share a block.", &as_declared_row, 1}};
 
@@ -137,6 +146,9 @@ std::vector<Hypothesis> other_statistics(const Evidence& evidence) {
     return all;
   }
   for (const Way& way : kWays) {
+    if (way.of_layernorm.value_or(norm->centres) != norm->centres) {
+      continue;
+    }
     Trial trial = as_declared(evidence.subject);
     trial.instead = [&op = *c.op, way](const op::ReferenceRequest& request) { return normalised(op, way, request); };
     all.push_back({std::string(way.name), {}, std::string(way.cause), std::string(way.remedy), std::move(trial)});
@@ -145,7 +157,8 @@ std::vector<Hypothesis> other_statistics(const Evidence& evidence) {
 }
 
 constexpr std::array kRows = {
-    CatalogueRow{"bessel, last_element_left_out, statistics_in_bf16, epsilon_outside_root, statistics_of_row_before",
+    CatalogueRow{"bessel, last_element_left_out, statistics_in_bf16, epsilon_outside_root, statistics_of_row_before, "
+                 "rmsnorm_for_layernorm, layernorm_for_rmsnorm",
                  "norms with other statistics", &other_statistics}};
 
 }  // namespace

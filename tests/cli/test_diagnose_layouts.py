@@ -209,6 +209,14 @@ class DiagnoseLayouts(CliTest):
         self.assertIn("bessel", self.causes(self.diagnose("layernorm_fwd", {"x": x, "gamma": gamma, "beta": beta}, {"y": y}, code=1)))
         r = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gamma
         self.diagnose("rmsnorm_fwd", {"x": x, "gamma": gamma}, {"y": r}, code=0)
+        centred = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gamma
+        self.assertIn("layernorm_for_rmsnorm", self.causes(self.diagnose("rmsnorm_fwd", {"x": x, "gamma": gamma}, {"y": centred}, code=1)))
+        self.assertIn("rmsnorm_for_layernorm",
+                      self.causes(self.diagnose("layernorm_fwd", {"x": x, "gamma": gamma, "beta": beta}, {"y": r + beta}, code=1)))
+        gate, value = x[..., 0::2], x[..., 1::2]
+        y = gate / (1 + np.exp(-gate)) * value
+        found = self.diagnose("activation_fwd", {"x": x}, {"y": y}, "--param", "kind=swiglu", code=1)
+        self.assertIn("x_interleaved", self.causes(found))
         scores = self.normal(2, 3, 12, 20)
         self.diagnose("softmax_fwd", {"x": scores}, {"y": softmax(0.25 * scores)}, "--param", "scale=0.25", code=0)
         masked = softmax(np.where(visible(12, 20, "causal"), scores, -np.inf))
