@@ -201,6 +201,7 @@ class Gatherer {
 
   void take_tensors() {
     plan::Case& c = gathered_.subject.c;
+    std::vector<std::string_view> absent_scales;
     for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
       const data::FileTensor* found = tensor_of(port.name);
       const std::optional<data::FileTensor> codes = found == nullptr ? std::nullopt : as_codes(port, *found);
@@ -213,7 +214,12 @@ class Gatherer {
       } else if (must_be_given(port)) {
         throw core::UsageError(fmt::format("{} needs the tensor {} ({}): {}", c.op->name, port.name,
                                            core::dtype_info(port.dtype).name, port.doc));
+      } else if (port.role == op::Role::scale && port.fill != op::Fill::computed) {
+        absent_scales.push_back(port.name);
       }
+    }
+    if (!absent_scales.empty()) {
+      gathered_.notes.push_back(fmt::format("not given, and taken as 1: {}", fmt::join(absent_scales, ", ")));
     }
     if (gathered_.subject.outputs.empty()) {
       throw core::UsageError(
@@ -241,6 +247,12 @@ class Gatherer {
           likeness(values->span(), static_cast<std::size_t>(port.cols));
     }
     const bool has_nan = std::ranges::any_of(values->span(), [](double x) { return std::isnan(x); });
+    const auto is_scale = [](double x) { return x > 0 && std::isfinite(x); };
+    const auto odd = std::ranges::find_if_not(values->span(), is_scale);
+    if (port.role == op::Role::scale && odd != values->span().end()) {
+      gathered_.notes.push_back(
+          fmt::format("{} is {}, which is not a scale: those are positive and finite", port.name, *odd));
+    }
     gathered_.subject.inputs.set(std::string(port.name), std::move(values));
     if (has_nan && tensor.dtype == port.dtype) {
       const std::vector<std::byte> dense = data::dense_bytes(tensor);

@@ -258,6 +258,18 @@ class DiagnoseLayouts(CliTest):
         found = self.diagnose("attention_bwd", inputs, outputs, "--param", "layout=bhsd", code=1)
         self.assertIn("dk_and_dv_exchanged", self.causes(found))
 
+    def test_scales_that_are_missing_or_none_are_said(self):
+        codes = {name: self.rng.integers(0x28, 0x40, (32, 32), np.uint8) for name in "ab"}  # of E4M3, all normal
+        a, b = (2.0 ** ((x >> 3) - 7.0) * (1 + (x & 7) / 8) for x in codes.values())
+        formats = ["--dtype", "a=fp8_e4m3", "--dtype", "b=fp8_e4m3", "--mode", "fp8_e4m3", "--param", "output=fp32"]
+        for name, value in {**codes, "d": (a @ b).astype(np.float32), "scale": np.float32([0])}.items():
+            np.save(self.folder / f"{name}.npy", value)
+        arguments = ["diagnose", "gemm", "--in", "a=a.npy", "--in", "b=b.npy", "--out", "d=d.npy", *formats, "--json", "-"]
+        found = json.loads(self.run_cli(*arguments, code=0).stdout)
+        self.assertIn("not given, and taken as 1: a_scale_inv, b_scale_inv", found["notes"])
+        found = json.loads(self.run_cli(*arguments, "--in", "a_scale_inv=scale.npy", code=1).stdout)
+        self.assertIn("a_scale_inv is 0, which is not a scale: those are positive and finite", found["notes"])
+
     def test_a_factor_says_every_size_that_it_may_be(self):
         given = self.operands(b=4)
         gradient = self.normal(4, H, SQ, D)
