@@ -195,8 +195,10 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   }
   model.reduction = static_cast<double>(terms);
   model.columns_agree = port != "dsoftmax_offset";
-  // Where scores are small, weights of FP8 are all the same, and so are the gradients of all queries or keys of a head.
-  model.rounding_copies = scaled && port != "dsoftmax_offset" ? static_cast<double>(port == "dq" ? p.sq : p.sk) : 1;
+  // Where scores are small, weights of FP8 are all the same, and so are the gradients of all queries or keys of a head. In
+  // wider formats that is so of dv if there is one query.
+  const bool alike = (scaled && port != "dsoftmax_offset") || (port == "dv" && p.sq == 1);
+  model.rounding_copies = alike ? static_cast<double>(port == "dq" ? p.sq : p.sk) : 1;
   model.one_error = request.constant_inputs;
   model.scatter_shows = weights_differ(request, p);
   model.lost_alike = common.products.unit() == 0 || port == "dbias" || port == "dsoftmax_offset" || port == "dp_amax";
