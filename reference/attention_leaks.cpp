@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "reference/attention_compared.hpp"
 
@@ -223,6 +224,21 @@ void explain_leaks(const op::FindingRequest& request, const AttentionProblem& pr
 void explain_gradient_leaks(const op::FindingRequest& request, const AttentionProblem& problem,
                             std::vector<op::Finding>& findings) {
   const op::AttentionParams& p = problem.params();
+  std::vector<std::pair<Gradient, Compared>> broken;
+  for (const Gradient& of :
+       {Gradient{"dq", op::Side::queries, &HeadLeaks::dq}, Gradient{"dk", op::Side::keys, &HeadLeaks::dk},
+        Gradient{"dv", op::Side::keys, &HeadLeaks::dv}}) {
+    const std::optional<Compared> output = compared(request, of.port);
+    for (std::size_t at = 0; output && at < output->got.size(); ++at) {
+      if (output->is_broken(at)) {
+        broken.emplace_back(of, *output);
+        break;
+      }
+    }
+  }
+  if (broken.empty()) {
+    return;
+  }
   const op::Operand& gradient = op::operand_named(request.inputs, "do");
   std::vector<HeadLeaks> heads;
   for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
@@ -230,15 +246,11 @@ void explain_gradient_leaks(const op::FindingRequest& request, const AttentionPr
         op::head_place(p, op::Side::queries, task / p.heads, task % p.heads, p.value_channels());
     heads.emplace_back(problem, HeadRows{gradient.data + place.first, place.stride}, task / p.heads, task % p.heads);
   }
-  for (const Gradient& of :
-       {Gradient{"dq", op::Side::queries, &HeadLeaks::dq}, Gradient{"dk", op::Side::keys, &HeadLeaks::dk},
-        Gradient{"dv", op::Side::keys, &HeadLeaks::dv}}) {
-    if (const std::optional<Compared> output = compared(request, of.port)) {
-      const LeakCounts counts = count_leaks(problem, *output, of, heads);
-      if (counts.leaked >= kFewest * counts.beside) {
-        add_if_explained(findings, op::kMaskedLeak, *output, op::Finding::About::pattern, counts.leaked / counts.broken,
-                         "NaN and infinities that are masked out reach the gradients");
-      }
+  for (const auto& [of, output] : broken) {
+    const LeakCounts counts = count_leaks(problem, output, of, heads);
+    if (counts.leaked >= kFewest * counts.beside) {
+      add_if_explained(findings, op::kMaskedLeak, output, op::Finding::About::pattern, counts.leaked / counts.broken,
+                       "NaN and infinities that are masked out reach the gradients");
     }
   }
 }
