@@ -11,8 +11,8 @@ std::span<const CatalogueRow> catalogue() {
     std::vector<CatalogueRow> all;
     for (const std::span<const CatalogueRow> part :
          {operand_rows(), accumulation_rows(), formula_rows(), output_rows(), rearranged_rows(), changed_input_rows(),
-          misapplied_rows(), sum_rows(), norm_rows(), statistics_rows(), line_rows(), structure_rows(),
-          simulated_rows()}) {
+          misapplied_rows(), sum_rows(), norm_rows(), statistics_rows(), keys_left_out_rows(), line_rows(),
+          structure_rows(), simulated_rows()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

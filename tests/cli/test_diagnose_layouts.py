@@ -250,6 +250,14 @@ class DiagnoseLayouts(CliTest):
             self.assertEqual([note.split(":")[0] for note in found["notes"] if note.startswith("bias")], [f"bias = {name}"])
             self.diagnose("attention_fwd", inputs, {"o": o}, "--param", "bias=" + ("pre_scale" if name == "post_scale" else "post_scale"), code=1)
 
+    def test_keys_at_the_end_that_are_left_out(self):
+        given = self.operands(sk=75)
+        for count in (1, 11):  # 75 = 64 + 11
+            short = {name: value[:, :, :75 - count] if name in "kv" else value for name, value in given.items()}
+            outputs = {"o": attention(**short)["o"].transpose(AXES["bshd"])}
+            found = self.diagnose("attention_fwd", self.in_layout("bshd", given), outputs, code=1)
+            self.assertIn(f"last_keys_left_out={count}", self.causes(found))
+
     def test_exchanged_gradients(self):
         given, gradient = self.operands(), self.normal(B, H, SQ, D)
         right = attention(**given, gradient=gradient)
