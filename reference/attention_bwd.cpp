@@ -13,6 +13,7 @@
 #include "reference/attention_diagnosis.hpp"
 #include "reference/attention_dropout_diagnosis.hpp"
 #include "reference/attention_dropout_mask.hpp"
+#include "reference/attention_gates.hpp"
 #include "reference/attention_gradient_blocks.hpp"
 #include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_offset_gradient.hpp"
@@ -311,8 +312,8 @@ op::Reference attention_bwd_reference() {
   reference.version = "attention_bwd-13";
   reference.mistakes = &attention_bwd_mistakes;
   reference.derive = &derive;
-  reference.findings = &judge_drawn_mask;
-  reference.gates = drawn_mask_gates();
+  reference.findings = &judge_attention_itself;
+  reference.gates = attention_gates();
   reference.diagnose = &diagnose;
   return reference;
 }

@@ -13,6 +13,7 @@
 #include "reference/attention_block.hpp"
 #include "reference/attention_diagnosis.hpp"
 #include "reference/attention_dropout_mask.hpp"
+#include "reference/attention_gates.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/dequantised.hpp"
 #include "reference/mistakes.hpp"
@@ -219,8 +220,8 @@ op::Reference attention_fwd_reference() {
   reference.mistakes = &attention_fwd_mistakes;
   reference.version = "attention_fwd-11";
   reference.derive = &derive;
-  reference.findings = &judge_drawn_mask;
-  reference.gates = drawn_mask_gates();
+  reference.findings = &judge_attention_itself;
+  reference.gates = attention_gates();
   reference.diagnose = &diagnose_attention;
   return reference;
 }

@@ -16,6 +16,8 @@ using Instead = op::Values (*)(const op::ReferenceRequest&);
 [[nodiscard]] op::Values activation_of_swapped_halves(const op::ReferenceRequest& request);
 [[nodiscard]] op::Values gradients_of_swapped_halves(const op::ReferenceRequest& request);
 [[nodiscard]] op::Values attention_without_sink(const op::ReferenceRequest& request);
+/// FP8: v is multiplied by the scale of k.
+[[nodiscard]] op::Values attention_with_scale_of_keys(const op::ReferenceRequest& request);
 [[nodiscard]] op::Values rotated_back(const op::ReferenceRequest& request);
 [[nodiscard]] op::Values mean_of_experts(const op::ReferenceRequest& request);
 

@@ -194,9 +194,12 @@ std::vector<op::Mistake> router_mistakes(const op::Params& params, const op::Mod
   return mistakes.take();
 }
 
-std::vector<op::Mistake> attention_fwd_mistakes(const op::Params& params, const op::Mode&) {
+std::vector<op::Mistake> attention_fwd_mistakes(const op::Params& params, const op::Mode& mode) {
   Mistakes<op::AttentionFwdParams> mistakes(params);
   add_attention(mistakes, &attention_without_sink);
+  if (mode.scaled) {
+    mistakes.add_instead("value_descale_of_keys", "the scale of v from that of k", &attention_with_scale_of_keys);
+  }
   return mistakes.take();
 }
 

@@ -192,6 +192,13 @@ op::Values attention_without_sink(const op::ReferenceRequest& request) {
   return attention_fwd_reference().values(without);
 }
 
+op::Values attention_with_scale_of_keys(const op::ReferenceRequest& request) {
+  op::ReferenceRequest other = request;
+  std::ranges::find(other.inputs, "v", &op::Operand::port)->scale = op::operand_named(request.inputs, "k").scale;
+  return op::find_operand(request.inputs, "do") == nullptr ? attention_fwd_reference().values(other)
+                                                           : attention_bwd_reference().values(other);
+}
+
 op::Values rotated_back(const op::ReferenceRequest& request) {
   const bool forward = op::find_operand(request.inputs, "x") != nullptr;
   op::ReferenceRequest other = request;
@@ -275,9 +282,12 @@ std::vector<op::Mistake> bias_grad_mistakes(const op::Params& params, const op::
   return mistakes.take();
 }
 
-std::vector<op::Mistake> attention_bwd_mistakes(const op::Params& params, const op::Mode&) {
+std::vector<op::Mistake> attention_bwd_mistakes(const op::Params& params, const op::Mode& mode) {
   Mistakes<op::AttentionBwdParams> mistakes(params);
   add_attention(mistakes);
+  if (mode.scaled) {
+    mistakes.add_instead("value_descale_of_keys", "the scale of v from that of k", &attention_with_scale_of_keys);
+  }
   mistakes.add_instead("row_sums_missing", "gradients of weights less D from these gradients", &without_row_sums);
   return mistakes.take();
 }

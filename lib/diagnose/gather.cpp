@@ -99,28 +99,53 @@ class Gatherer {
     }
     refuse_mistakes(fit_params(*request_.op, *op::find_mode(request_.op->modes.front()), request_.params, shapes()));
     throw core::UsageError(
-        fmt::format("no mode of {} stores its inputs as these tensors are stored: choose one with --mode ({})",
-                    request_.op->name, fmt::join(request_.op->modes, ", ")));
+        fmt::format("no mode of {} stores its inputs as these tensors are stored{}: choose one with --mode ({})",
+                    request_.op->name, nearest_mode(), fmt::join(request_.op->modes, ", ")));
   }
 
-  /// Whether an input that is stored in the mode's first format is given in that format.
-  [[nodiscard]] bool suits(const op::Mode& mode) const {
+  /// How many inputs are given in the formats in which the mode stores them, and those that are not, as a sentence.
+  struct Suited {
+    std::size_t count = 0;
+    std::string others;
+  };
+  /// Masks of integers or truth values say nothing about the mode.
+  [[nodiscard]] Suited suited(const op::Mode& mode) const {
+    using Kind = data::ElementKind;
     Fit fit = fit_params(*request_.op, mode, request_.params, shapes());
-    if (!fit.mistakes.empty()) {
-      return false;
-    }
-    bool any = false;
-    for (const op::Port& port : request_.op->ports(fit.params, mode)) {
+    Suited found;
+    for (const op::Port& port : fit.mistakes.empty() ? request_.op->ports(fit.params, mode) : std::vector<op::Port>()) {
       const data::FileTensor* tensor = port.role == op::Role::input ? tensor_of(port.name) : nullptr;
-      if (tensor == nullptr || core::is_integer(port.dtype)) {
+      const bool is_mask = tensor != nullptr && port.name.ends_with("mask") && tensor->kind != Kind::floating;
+      if (tensor == nullptr || is_mask || core::is_integer(port.dtype)) {
         continue;
       }
-      if (tensor->dtype != port.dtype) {
-        return false;
+      if (tensor->dtype == port.dtype) {
+        ++found.count;
+      } else {
+        found.others += fmt::format("{}{} is {}", found.others.empty() ? "" : ", ", port.name, tensor->format);
       }
-      any = true;
     }
-    return any;
+    return found;
+  }
+
+  /// Whether the inputs are given in the formats in which the mode stores them.
+  [[nodiscard]] bool suits(const op::Mode& mode) const {
+    const Suited found = suited(mode);
+    return found.count > 0 && found.others.empty();
+  }
+
+  /// " (bf16 would, but bias is F32)", of the mode that stores most of them so; empty if there is none.
+  [[nodiscard]] std::string nearest_mode() const {
+    std::string text;
+    std::size_t most = 0;
+    for (const std::string_view name : request_.op->modes) {
+      const Suited found = suited(*op::find_mode(name));
+      if (found.count > most) {
+        most = found.count;
+        text = fmt::format(" ({} would, but {})", name, found.others);
+      }
+    }
+    return text;
   }
 
   [[nodiscard]] std::vector<TensorShape> shapes() const {
@@ -211,6 +236,12 @@ class Gatherer {
         take_output(port, *tensor);
       } else if (tensor != nullptr) {
         take_input(port, *tensor);
+      } else if (is_stored_by_forward(port)) {
+        throw core::UsageError(
+            fmt::format("{} needs the tensor {} ({}), which the forward pass stored: right gradients follow from its "
+                        "rounded numbers, and "
+                        "are beyond their bounds of any other",
+                        c.op->name, port.name, core::dtype_info(port.dtype).name));
       } else if (must_be_given(port)) {
         throw core::UsageError(fmt::format("{} needs the tensor {} ({}): {}", c.op->name, port.name,
                                            core::dtype_info(port.dtype).name, port.doc));
@@ -225,6 +256,12 @@ class Gatherer {
       throw core::UsageError(
           fmt::format("no output of {} is among the tensors, so there is nothing to judge", c.op->name));
     }
+  }
+
+  /// The o of attention's backward pass, where its numbers and weights are rounded: D is the row sum of do o.
+  [[nodiscard]] bool is_stored_by_forward(const op::Port& port) const {
+    const bool is_rounded = core::dtype_info(port.dtype).storage_bytes <= 2;
+    return gathered_.subject.c.op->name == "attention_bwd" && port.name == "o" && is_rounded;
   }
 
   /// Formats that safetensors does not have are saved as bytes.

@@ -105,9 +105,12 @@ struct AttentionParams {
              {"none", "causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"},
              "which keys a query sees; causal starts in the top left corner");
     v.integer("window_left", "wl", window_left,
-              {.minimum = -1, .maximum = kMaxLength, .doc = "keys before the diagonal that are seen; -1: all"});
+              {.minimum = -1,
+               .maximum = kMaxLength,
+               .doc = "keys before the diagonal that are seen; -1: all. The diagonal ends in the bottom right corner, "
+                      "but for causal and padding_causal, where it starts in the top left"});
     v.integer("window_right", "wr", window_right,
-              {.minimum = -1, .maximum = kMaxLength, .doc = "keys after the diagonal that are seen; -1: all"});
+              {.minimum = -1, .maximum = kMaxLength, .doc = "keys after the same diagonal that are seen; -1: all"});
     v.choice("bias", "bias", bias, {"none", "pre_scale", "post_scale", "alibi"},
              "what is added to the scores: a tensor before or after scaling, or a slope per head");
     v.choice("softmax", "sm", softmax, {"vanilla", "off_by_one", "learnable"},
