@@ -73,7 +73,7 @@ ALSO = {
     "fp16_accumulation": "accumulated_in_fp16", "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)",
     "lone_deviation": "nan_dropped",
     "delta_missing": "row_sums_missing", "sink_missing": "softmax=vanilla", "dq_not_zeroed": "output_scaled=2",
-    "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
+    "key_tile_dropped": "last_keys_left_out=.*", "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
 }
 
 # What they do shows beside the outputs: the case must run again.
