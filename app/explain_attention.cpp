@@ -169,7 +169,7 @@ std::string landing(const Question& question, const Circumstances& circumstances
     } else if (fused) {
       return text + "FusedAttention taken: cuDNN's kernels";
     } else {
-      text += "FlashAttention taken if flash-attn is installed and has no limit of its own (not checked), otherwise ";
+      text += "FlashAttention taken if flash-attn is installed and has no limit of its own (not checked); without it: ";
     }
   }
   return text + "nothing";

@@ -185,13 +185,12 @@ std::string GivenTensors::failing_of_run() const {
   return "";
 }
 
-/// The op and mode that were asked for, or those of the case whose tensors run --keep-tensors has written.
+/// The op and mode that were asked for, or those of the case whose tensors run --keep-tensors has written, with its parameters.
 void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
   request.mode = options_.mode;
   if (!options_.op.empty()) {
     require_known(options_.op, "op", op_names());
     request.op = find_op(options_.op);
-    return;
   }
   for (const data::TensorFile& file : opened_) {
     const auto text = file.texts().find("exec");
@@ -204,6 +203,9 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
       throw core::UsageError("the file's text \"exec\" is not the JSON of a case");
     }
     const plan::Case c = plan::case_from_json(json, &find_op);
+    if (request.op != nullptr && request.op != c.op) {
+      continue;
+    }
     request.op = c.op;
     request.mode = options_.mode.empty() ? std::string(c.mode->name) : options_.mode;
     request.exact_leg = c.inputs.exact_leg() && request.mode == c.mode->name;
@@ -215,7 +217,9 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
     }
     return;
   }
-  throw core::UsageError("diagnose needs the op that the tensors are of, such as gemm: te-numcheck list ops");
+  if (request.op == nullptr) {
+    throw core::UsageError("diagnose needs the op that the tensors are of, such as gemm: te-numcheck list ops");
+  }
 }
 
 /// Tensors of the common files, by the map or by the names of ports, then those that have files of their own.

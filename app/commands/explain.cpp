@@ -97,7 +97,7 @@ std::string exact_text(const plan::Case& c) {
     return "none: " + plan.reason;
   }
   if (c.op->exact_inputs != nullptr) {
-    return "inputs that the op chooses, by integers drawn at random";
+    return "small integers, drawn at random and arranged by the op so that every result is exact";
   }
   if (plan.positive) {
     return "positive integers 4 to 15: exact only if partial sums are promoted";

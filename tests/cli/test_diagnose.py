@@ -167,7 +167,8 @@ class Diagnose(CliTest):
         plan = self.plan(case={"params": {"m": 48, "n": 40, "k": 64, "bias": True}})
         self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", "kept", "--inject", "bias_missing", code=1)
         (kept,) = (self.folder / "kept").iterdir()
-        self.assertEqual(self.causes(["diagnose", "--tensors", kept]), ["bias=false"])
+        for op in ([], ["gemm"]):
+            self.assertEqual(self.causes(["diagnose", *op, "--tensors", kept]), ["bias=false"])
 
     def test_a_product_with_itself(self):
         y = [f32(math.fsum(self.x[i * K + t] * self.x[j * K + t] for t in range(K))) for i in range(M) for j in range(M)]
