@@ -94,6 +94,13 @@ data::FileTensor of_lengths(std::string_view port, const std::vector<std::int64_
 
 }  // namespace
 
+bool is_shared_bias(const NamedTensor& named, const op::AttentionParams& p) {
+  const std::vector<std::int64_t>& shape = named.tensor.shape;
+  const auto dims = static_cast<std::ptrdiff_t>(shape.size());
+  return named.port == "bias" && p.heads > 1 && dims >= 2 && shape.end()[-2] == p.sq && shape.back() == p.sk &&
+         std::all_of(shape.begin(), shape.end() - 2, [](std::int64_t size) { return size == 1; });
+}
+
 HeadSteps AttentionReading::steps(std::string_view port, const data::FileTensor& tensor) const {
   std::vector<std::int64_t> steps(tensor.shape.size());
   std::int64_t step = 1;
@@ -133,6 +140,11 @@ Arranged arranged(const AttentionReading& reading, const std::vector<NamedTensor
     NamedTensor& tensor = result.tensors.emplace_back(named);
     if (has_heads && reading.layout == "thd" && reading.has_lengths()) {
       tensor.tensor = in_rows(reading, named, result.storage);
+    } else if (is_shared_bias(named, reading.p)) {
+      const std::int64_t elements = reading.p.sq * reading.p.sk;
+      tensor.tensor = moved(
+          named.tensor, {reading.p.heads, reading.p.sq, reading.p.sk},
+          [elements](std::int64_t i) { return i % elements; }, result.storage);
     } else if (is_statistic && (reading.layout == "thd" || reading.by_position)) {
       tensor.tensor = statistic_by_heads(reading, named, result.storage);
     }

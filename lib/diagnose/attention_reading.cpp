@@ -253,6 +253,9 @@ class Reader {
       read_statistic(named);
       return {p.batches * p.heads, p.sq};
     }
+    if (is_shared_bias(named, p)) {
+      return {p.heads, p.sq, p.sk};
+    }
     const bool is_lengths = port == "q_lengths" || port == "kv_lengths";
     return is_lengths && reading_.has_lengths() ? Dimensions{p.batches} : named.tensor.shape;
   }

@@ -30,6 +30,9 @@ struct HeadSteps {
 [[nodiscard]] bool is_of_keys(std::string_view port);
 [[nodiscard]] bool is_of_values(std::string_view port);
 
+/// Whether a tensor is a bias [1, 1, sq, sk] that all heads share.
+[[nodiscard]] bool is_shared_bias(const NamedTensor& named, const op::AttentionParams& p);
+
 /// One way to read the tensors, q first. Each dimension of a layout is one of theirs; heads and channels may be one dimension
 /// ([b, s, h d], what TransformerEngine returns), or sequences and heads ([b h, s, d]). lse and max_logit are [b, h, s],
 /// [b, h, s, 1] or [b, s, h], of thd [t, h], [t, h, 1] or [h, t].

@@ -250,6 +250,13 @@ class DiagnoseLayouts(CliTest):
             self.assertEqual([note.split(":")[0] for note in found["notes"] if note.startswith("bias")], [f"bias = {name}"])
             self.diagnose("attention_fwd", inputs, {"o": o}, "--param", "bias=" + ("pre_scale" if name == "post_scale" else "post_scale"), code=1)
 
+    def test_a_bias_that_all_heads_share(self):
+        given, bias = self.operands(), self.normal(SQ, SK)
+        o = attention(**given, bias=bias)["o"].transpose(AXES["bshd"])
+        for shape in ((1, 1, SQ, SK), (SQ, SK)):
+            inputs = {**self.in_layout("bshd", given), "bias": bias.reshape(shape)}
+            self.diagnose("attention_fwd", inputs, {"o": o}, "--param", "bias=post_scale", code=0)
+
     def test_keys_at_the_end_that_are_left_out(self):
         given = self.operands(sk=75)
         for count in (1, 11):  # 75 = 64 + 11
