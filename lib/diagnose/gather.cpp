@@ -47,9 +47,10 @@ class Gatherer {
     }
     take_tensors();
     std::ranges::move(settle_orientation(gathered_.subject, request_.params), std::back_inserter(gathered_.notes));
-    for (const auto& [field, note] : settle_choices(gathered_.subject, request_.params)) {
-      std::erase_if(gathered_.notes, [&](const std::string& said) { return said.starts_with(field + " = "); });
-      gathered_.notes.push_back(note);
+    for (const auto& taken : settle_choices(gathered_.subject, request_.params)) {
+      const std::string before = taken.first + " = ";
+      std::erase_if(gathered_.notes, [&before](const std::string& said) { return said.starts_with(before); });
+      gathered_.notes.push_back(taken.second);
     }
     return std::move(gathered_);
   }
