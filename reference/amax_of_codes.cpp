@@ -6,13 +6,15 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/codec.hpp"
 
 namespace numcheck::reference {
 namespace {
 
-/// Nothing if some of it says nothing.
+/// Of the elements that belong to a sequence; nothing if one of them is not finite, or was not written.
 std::optional<double> largest_code(const op::Delivered& tensor, const op::OutputValues* expected) {
   std::vector<bool> counts(tensor.value.size(), true);
   for (const op::OutputValues::Range& range :

@@ -1,8 +1,6 @@
 // An amax and the codes of its tensor say the same.
 #pragma once
 
-#include <array>
-#include <string_view>
 #include <vector>
 
 #include "op/reference.hpp"

@@ -14,6 +14,7 @@
 #include "data/inputs.hpp"
 #include "diagnose/attention_likeness.hpp"
 #include "diagnose/likeness.hpp"
+#include "diagnose/mode_choice.hpp"
 #include "diagnose/orientation.hpp"
 #include "machine/memory.hpp"
 #include "prepare/grouping.hpp"
@@ -92,61 +93,14 @@ class Gatherer {
       }
       return *mode;
     }
-    for (const std::string_view name : request_.op->modes) {
-      const op::Mode& mode = *op::find_mode(name);
-      if (suits(mode)) {
-        return mode;
-      }
+    const ModeChoice choice(*request_.op, request_.params, tensors_, shapes());
+    if (const op::Mode* mode = choice.find(); mode != nullptr) {
+      return *mode;
     }
     refuse_mistakes(fit_params(*request_.op, *op::find_mode(request_.op->modes.front()), request_.params, shapes()));
     throw core::UsageError(
         fmt::format("no mode of {} stores its inputs as these tensors are stored{}: choose one with --mode ({})",
-                    request_.op->name, nearest_mode(), fmt::join(request_.op->modes, ", ")));
-  }
-
-  /// How many inputs are given in the formats in which the mode stores them, and those that are not, as a sentence.
-  struct Suited {
-    std::size_t count = 0;
-    std::string others;
-  };
-  /// Masks of integers or truth values say nothing about the mode.
-  [[nodiscard]] Suited suited(const op::Mode& mode) const {
-    using Kind = data::ElementKind;
-    Fit fit = fit_params(*request_.op, mode, request_.params, shapes());
-    Suited found;
-    for (const op::Port& port : fit.mistakes.empty() ? request_.op->ports(fit.params, mode) : std::vector<op::Port>()) {
-      const data::FileTensor* tensor = port.role == op::Role::input ? tensor_of(port.name) : nullptr;
-      const bool is_mask = tensor != nullptr && port.name.ends_with("mask") && tensor->kind != Kind::floating;
-      if (tensor == nullptr || is_mask || core::is_integer(port.dtype)) {
-        continue;
-      }
-      if (tensor->dtype == port.dtype) {
-        ++found.count;
-      } else {
-        found.others += fmt::format("{}{} is {}", found.others.empty() ? "" : ", ", port.name, tensor->format);
-      }
-    }
-    return found;
-  }
-
-  /// Whether the inputs are given in the formats in which the mode stores them.
-  [[nodiscard]] bool suits(const op::Mode& mode) const {
-    const Suited found = suited(mode);
-    return found.count > 0 && found.others.empty();
-  }
-
-  /// " (bf16 would, but bias is F32)", of the mode that stores most of them so; empty if there is none.
-  [[nodiscard]] std::string nearest_mode() const {
-    std::string text;
-    std::size_t most = 0;
-    for (const std::string_view name : request_.op->modes) {
-      const Suited found = suited(*op::find_mode(name));
-      if (found.count > most) {
-        most = found.count;
-        text = fmt::format(" ({} would, but {})", name, found.others);
-      }
-    }
-    return text;
+                    request_.op->name, choice.nearest(), fmt::join(request_.op->modes, ", ")));
   }
 
   [[nodiscard]] std::vector<TensorShape> shapes() const {

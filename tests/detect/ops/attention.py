@@ -143,6 +143,7 @@ FAULTS = [
     ("stale_weight_scale", fwd("fp8_hybrid", **PADDED), SEEN),
     ("stale_amax", fwd("fp8_hybrid"), SEEN),
     ("stale_amax", PEAKED, SEEN),
+    Row("stale_amax", fwd("fp8_e4m3", **CAUSAL), SEEN + ["amax of codes"], also="amax of codes"),
     ("mask_off_by_one", fwd("fp8_hybrid", **CAUSAL), SEEN),
     ("key_tile_dropped", fwd("fp8_hybrid"), SEEN),
     ("softmax_scale_missing", fwd("fp8_hybrid"), SEEN),

@@ -47,7 +47,6 @@ LEAK = "NaN and infinities that are masked out reach the gradients"
 NAN_GRADIENTS = {"do": {"distribution": "specials", "fraction": 0.0002}}  # most queries have none
 
 
-
 def leaking(*mode, **params):
     """Infinities among the inputs leave many elements undecided."""
     return {**bwd(*mode, **params), "tolerance": {"min_judged": 0.5}}

@@ -1,0 +1,60 @@
+#include "diagnose/mode_choice.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace numcheck::diagnose {
+
+ModeChoice::ModeChoice(const op::Op& op, const ChosenParams& chosen, const std::vector<NamedTensor>& tensors,
+                       std::vector<TensorShape> shapes)
+    : op_(op), chosen_(chosen), tensors_(tensors), shapes_(std::move(shapes)) {}
+
+ModeChoice::Suited ModeChoice::suited(const op::Mode& mode) const {
+  const Fit fit = fit_params(op_, mode, chosen_, shapes_);
+  Suited found;
+  for (const op::Port& port : fit.mistakes.empty() ? op_.ports(fit.params, mode) : std::vector<op::Port>()) {
+    const auto given = std::ranges::find(tensors_, port.name, &NamedTensor::port);
+    if (given == tensors_.end() || port.role != op::Role::input || core::is_integer(port.dtype)) {
+      continue;
+    }
+    const data::FileTensor& tensor = given->tensor;
+    if (port.name.ends_with("mask") && tensor.kind != data::ElementKind::floating) {
+      continue;  // integers or truth values, in any mode
+    }
+    if (tensor.dtype == port.dtype) {
+      ++found.count;
+    } else {
+      found.others += fmt::format("{}{} is {}", found.others.empty() ? "" : ", ", port.name, tensor.format);
+    }
+  }
+  return found;
+}
+
+const op::Mode* ModeChoice::find() const {
+  for (const std::string_view name : op_.modes) {
+    const op::Mode* mode = op::find_mode(name);
+    const Suited found = suited(*mode);
+    if (found.count > 0 && found.others.empty()) {
+      return mode;
+    }
+  }
+  return nullptr;
+}
+
+std::string ModeChoice::nearest() const {
+  std::string text;
+  std::size_t most = 0;
+  for (const std::string_view name : op_.modes) {
+    const Suited found = suited(*op::find_mode(name));
+    if (found.count > most) {
+      most = found.count;
+      text = fmt::format(" ({} would, but {})", name, found.others);
+    }
+  }
+  return text;
+}
+
+}  // namespace numcheck::diagnose

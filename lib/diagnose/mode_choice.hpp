@@ -1,0 +1,38 @@
+// The mode that somebody's tensors were computed in, as far as their formats tell.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "diagnose/attention_reading.hpp"
+#include "diagnose/fit.hpp"
+
+namespace numcheck::diagnose {
+
+/// Which modes of an op store its inputs as these tensors are stored. All that it is made of must outlive it.
+class ModeChoice {
+ public:
+  ModeChoice(const op::Op& op, const ChosenParams& chosen, const std::vector<NamedTensor>& tensors,
+             std::vector<TensorShape> shapes);
+
+  /// The first such mode; null if there is none.
+  [[nodiscard]] const op::Mode* find() const;
+  /// " (bf16 would, but bias is F32)", of the mode that stores most of them so; empty if none stores any.
+  [[nodiscard]] std::string nearest() const;
+
+ private:
+  /// How many inputs are given in the formats in which the mode stores them, and those that are not, as a sentence.
+  struct Suited {
+    std::size_t count = 0;
+    std::string others;
+  };
+  [[nodiscard]] Suited suited(const op::Mode& mode) const;
+
+  const op::Op& op_;
+  const ChosenParams& chosen_;
+  const std::vector<NamedTensor>& tensors_;
+  std::vector<TensorShape> shapes_;
+};
+
+}  // namespace numcheck::diagnose
