@@ -13,6 +13,7 @@
 #include "reference/attention_lost_queries.hpp"
 #include "reference/attention_missing_sink.hpp"
 #include "reference/attention_padded_amax.hpp"
+#include "reference/attention_queries_beyond.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/attention_zero_channels.hpp"
 
@@ -141,6 +142,7 @@ std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
   explain_leaks(request, problem, findings);
   explain_missing_sink(request, findings);
   explain_padded_amax(request, problem, findings);
+  explain_queries_beyond(request, problem, findings);
   return findings;
 }
 

@@ -14,6 +14,7 @@ namespace numcheck::reference {
 ///   - NaN and infinities of values that are masked out reach the output
 ///   - the sink is left out of the denominator
 ///   - queries that are padding count in s_amax and o_amax
+///   - queries of zeros beyond the last one count in o_amax
 ///   - scores that are stored in FP16 overflow
 /// A finding names the cause if it explains 90 % of what is wrong with an output.
 [[nodiscard]] std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request);

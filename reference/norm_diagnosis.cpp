@@ -10,14 +10,11 @@
 #include "reference/norm_rows.hpp"
 
 namespace numcheck::reference {
-namespace {
 
 bool has_only_infinities(std::span<const double> row) {
   return std::ranges::any_of(row, [](double x) { return std::isinf(x); }) &&
          std::ranges::none_of(row, [](double x) { return std::isnan(x); });
 }
-
-}  // namespace
 
 std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
   const auto got = std::ranges::find(request.outputs, "rsigma", &op::Delivered::port);
@@ -46,6 +43,37 @@ std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
   };
   add(infinite, op::kInfiniteRows, "rows with infinities have a reciprocal deviation of 0");
   add(lone, op::kLoneElements, "rows of one element have no deviation, even of infinities and NaN");
+  return findings;
+}
+
+std::vector<op::Finding> diagnose_rmsnorm(const op::FindingRequest& request) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  std::vector<op::Finding> findings;
+  for (const op::Delivered& got : request.outputs) {
+    const auto expected = std::ranges::find(request.expected->outputs, got.port, &op::OutputValues::port);
+    if (expected == request.expected->outputs.end() || expected->value.size() != got.value.size()) {
+      continue;
+    }
+    const auto columns = static_cast<std::size_t>(x.cols), rows = static_cast<std::size_t>(x.rows);
+    const std::size_t width = got.value.size() / rows;
+    double wrong = 0, explained = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::span<const double> row = got.value.subspan(i * width, width);
+      const bool lost = has_only_infinities({x.data + i * columns, columns}) &&
+                        std::ranges::all_of(row, [](double value) { return std::isnan(value); });
+      for (std::size_t j = 0; j < width; ++j) {
+        const double y = expected->value[i * width + j];
+        const bool broken = std::isfinite(y) != std::isfinite(row[j]) || std::isnan(y) != std::isnan(row[j]);
+        wrong += broken ? 1 : 0;
+        explained += broken && lost ? 1 : 0;
+      }
+    }
+    if (explained / wrong >= kLeastExplained) {
+      findings.push_back(cause_finding(op::kRowsOfInfinitiesNan, got.port, explained / wrong,
+                                       "rows with infinities are NaN as a whole", "what is wrong",
+                                       op::Finding::About::pattern));
+    }
+  }
   return findings;
 }
 

@@ -1,6 +1,7 @@
 // What may explain statistics of a norm that failed a gate.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "op/reference.hpp"
@@ -13,5 +14,12 @@ namespace numcheck::reference {
 /// Of rows of one element, libraries have been seen to take 0 for the variance even where the element is infinite or NaN: the
 /// finding then has the share of such rows with an rsigma of 1 / sqrt(epsilon).
 [[nodiscard]] std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request);
+
+/// 1 / sqrt(infinity) is 0, so rsigma of a row with infinities is 0, and so is y but for the infinities themselves. Kernels have
+/// been seen to leave NaN in all of such rows. A finding of each output: the share of what is wrong that is in such rows.
+[[nodiscard]] std::vector<op::Finding> diagnose_rmsnorm(const op::FindingRequest& request);
+
+/// True if there are infinities, and no NaN.
+[[nodiscard]] bool has_only_infinities(std::span<const double> row);
 
 }  // namespace numcheck::reference

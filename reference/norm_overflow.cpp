@@ -61,8 +61,11 @@ struct Outputs {
 /// y where rsigma is 0. An x - mu that overflows makes NaN, unless it is written as x rsigma - mu rsigma.
 op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, double factor, double beta) {
   constexpr double kLargest = 0x1p127;
+  if (!(std::fabs(centred) < kLargest)) {
+    return {outputs.y.index, at, false};
+  }
   const Tracked y = Tracked(0 * factor) + Tracked(beta);
-  return {outputs.y.index, at, std::fabs(centred) < kLargest, y.y, y.b, y.v};
+  return {outputs.y.index, at, true, y.y, y.b, y.v};
 }
 
 }  // namespace

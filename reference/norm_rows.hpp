@@ -185,16 +185,28 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
   return std::max(std::max(distance, factor) * (1 + rsigma), distance * factor);
 }
 
-/// dx = rsigma (w - along - mean), where a kernel may multiply by rsigma first, and form rsigma^3 for `along`.
+/// What dx = rsigma (w - along - mean) is made of.
+struct GradientParts {
+  double along, mean, rsigma;
+  double unscaled;  ///< the largest intermediate result of along / rsigma^2
+};
+
+/// dx, where a kernel may multiply by rsigma first, and form rsigma^3 for `along`: 0, times what may be infinite then.
 template <class Scalar>
-Scalar in_parts(const Scalar& dx, double /*along*/, double /*mean*/, double /*rsigma*/) {
+Scalar in_parts(const Scalar& dx, const GradientParts& /*parts*/) {
   return dx;
 }
 template <>
-inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, double along, double mean, double rsigma) {
+inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, const GradientParts& parts) {
   using tolerance::kMayFlush;
-  const double along_part = std::fabs(along * rsigma), mean_part = std::fabs(mean * rsigma);
-  const bool loses_along = along_part < kMayFlush || rsigma * rsigma * rsigma < kMayFlush;
+  const double along_part = std::fabs(parts.along * parts.rsigma), mean_part = std::fabs(parts.mean * parts.rsigma);
+  const bool flushes = parts.rsigma * parts.rsigma * parts.rsigma < kMayFlush;
+  Reach reach;
+  reach.pass(parts.unscaled);
+  if (flushes && reach.may_overflow()) {
+    return unchecked(dx);
+  }
+  const bool loses_along = flushes || along_part < kMayFlush;
   return tolerance::detail::stored(dx.y,
                                    dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0));
 }
@@ -240,8 +252,13 @@ template <class Scalar, class Put>
       along += mean;
     }
     const double factor = tolerance::value_of(factors[j]);
-    Scalar dx = in_parts(in_any_order(Scalar(rsigma) * (factors[j] * Scalar(dz[j]) - along), rsigma, factor, dz[j]),
-                         projection, g.saved.mu == nullptr ? 0 : tolerance::value_of(mean), rsigma);
+    const double sum_of_products = absolute_xh / rsigma;
+    Scalar dx =
+        in_parts(in_any_order(Scalar(rsigma) * (factors[j] * Scalar(dz[j]) - along), rsigma, factor, dz[j]),
+                 {.along = projection,
+                  .mean = g.saved.mu == nullptr ? 0 : tolerance::value_of(mean),
+                  .rsigma = rsigma,
+                  .unscaled = std::max(1.0, largest_distance(g.saved, i, x[j])) * std::max(n, sum_of_products)});
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);
     }

@@ -5,6 +5,7 @@
 #include "core/parallel.hpp"
 #include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
+#include "reference/norm_diagnosis.hpp"
 #include "reference/norm_findings.hpp"
 #include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
@@ -32,7 +33,9 @@ void normalise(const Problem& problem, Outputs& out) {
   OpenRows open(static_cast<std::size_t>(problem.p.rows));
   core::parallel_for(open.size(), [&](std::size_t i) {
     const std::span<const double> x = row_of(problem.x, i);
-    const Scalar rsigma = row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
+    const Scalar rsigma = has_only_infinities(x)
+                              ? Scalar(0.0)  // without an error, which that of an infinite sum is not
+                              : row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
     const RowRange range = range_of(x, 0, 0);
     open.note(i, range.finite && range.squares_may_overflow);
     out.rsigma.set(i, rsigma);
@@ -102,7 +105,7 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
 }
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
-  std::vector<op::Finding> findings;
+  std::vector<op::Finding> findings = diagnose_rmsnorm(request);
   explain_flushes(request, &losses, findings);
   return findings;
 }

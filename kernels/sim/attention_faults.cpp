@@ -211,6 +211,8 @@ constexpr std::array kForward = {
     OpFault{kValueDescale, &needs_scales},
     OpFault{kStaleWeights, &needs_scales},
     OpFault{{"padding_in_amax", "queries that are padding count in the amax"}, &needs_padded_queries},
+    OpFault{{"queries_beyond_in_amax", "queries of zeros beyond the last one count in the amax of the output"},
+            &needs_partial_queries},
 };
 
 constexpr std::array kBackward = {

@@ -207,7 +207,7 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
     tensors.put_head(head.output(), op::Side::queries, batch, index, o);
     const PaddedAmax beyond = padded_amax(kernel, tensors, batch, index);
     largest[task] = std::fmax(head.largest_weight(), beyond.weight);
-    padded[task] = beyond.output;
+    padded[task] = std::fmax(beyond.output, amax_of_queries_beyond(kernel, tensors, batch, index));
     const op::HeadPlace place = op::statistic_place(p, batch, index);
     for (std::int64_t i = 0; i < op::positions(p, op::Side::queries, batch); ++i) {
       const auto to = static_cast<std::size_t>(place.first + i * place.stride);
@@ -216,7 +216,7 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
     }
   });
   write_heads(kernel, tensors, ports, {"o", op::Side::queries, p.value_channels()}, o);
-  if (kernel.has("padding_in_amax")) {
+  if (kernel.has("padding_in_amax") || kernel.has("queries_beyond_in_amax")) {
     std::ranges::copy(o, std::back_inserter(padded));
     write_amax(ports, "o", padded);
   }

@@ -11,6 +11,7 @@ namespace numcheck::kernels::sim {
 namespace {
 
 constexpr std::int64_t kQueries = 64, kKeys = 128;
+constexpr std::int64_t kTile = 128;  ///< of queries beyond the last one
 
 std::int64_t first_padded(std::int64_t queries) {
   return (queries + kQueries - 1) / kQueries * kQueries;
@@ -65,6 +66,34 @@ PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& te
     }
   }
   return amax;
+}
+
+float amax_of_queries_beyond(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
+                             std::int64_t head) {
+  const std::int64_t keys = tensors.key_count(batch);
+  if (!kernel.has("queries_beyond_in_amax") || kernel.p.sq % kTile == 0) {
+    return 0;
+  }
+  const HeadMatrix v = tensors.values(batch, tensors.key_head(head)).rows_of(0, keys);
+  const float weights = static_cast<float>(keys) + std::exp(tensors.sink(head));
+  float largest = 0;
+  for (std::int64_t c = 0; c < v.channels; ++c) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      sum += v.row(j)[static_cast<std::size_t>(c)];
+    }
+    largest = std::fmax(largest, std::fabs(sum / weights * tensors.scales().v));
+  }
+  return largest;
+}
+
+std::string needs_partial_queries(const Call& call) {
+  const auto p = op::from_params<op::AttentionParams>(call.c->params);
+  const bool partial =
+      p.mask == "none" && p.window_left < 0 && p.window_right < 0 && p.bias == "none" && p.sq % kTile != 0;
+  return op::has_scales(*call.c->mode) && partial ? ""
+                                                  : "tensors have no scales, queries fill their tiles, or scores are "
+                                                    "masked or have a bias";
 }
 
 std::string needs_padded_queries(const Call& call) {

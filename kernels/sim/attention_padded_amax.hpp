@@ -1,4 +1,4 @@
-// A fault of simulated FP8 attention: queries that are padding count in the amax.
+// Faults of simulated FP8 attention: queries that are padding, or beyond the last one, count in the amax.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,13 @@ struct PaddedAmax {
 
 /// Why that fault cannot change a case.
 [[nodiscard]] std::string needs_padded_queries(const Call& call);
+
+/// The largest output of one head's queries of zeros in the last tile of 128, with the fault queries_beyond_in_amax: the mean
+/// of v, less what a sink takes. 0 without the fault.
+[[nodiscard]] float amax_of_queries_beyond(const AttentionKernel& kernel, const AttentionTensors& tensors,
+                                           std::int64_t batch, std::int64_t head);
+
+/// Why that fault cannot change a case.
+[[nodiscard]] std::string needs_partial_queries(const Call& call);
 
 }  // namespace numcheck::kernels::sim

@@ -18,6 +18,8 @@ inline constexpr KnownCause kGeluOverflow{"gelu_of_overflow",
 inline constexpr KnownCause kDrawsReused{"draws_reused", "draws of a dropout mask that several queries or keys share"};
 inline constexpr KnownCause kInfiniteRows{"rsigma_of_infinities",
                                           "rows with infinities whose reciprocal deviation is 0"};
+inline constexpr KnownCause kRowsOfInfinitiesNan{"rows_of_infinities_nan",
+                                                 "rows with infinities that are NaN as a whole"};
 inline constexpr KnownCause kLoneElements{"rsigma_of_one_element",
                                           "rows of one element that have no deviation, even of infinities and NaN"};
 inline constexpr KnownCause kExponentialsRounded{"exponentials_rounded",
@@ -39,6 +41,8 @@ inline constexpr KnownCause kEmptySequences{"empty_sequences_unwritten",
                                             "sequences without queries or without keys that are left unwritten"};
 inline constexpr KnownCause kKeysBeyond{"keys_beyond_in_amax",
                                         "keys of zeros beyond the last one that count in an amax"};
+inline constexpr KnownCause kQueriesBeyond{"queries_beyond_in_amax",
+                                           "queries of zeros beyond the last one that count in an amax"};
 inline constexpr KnownCause kMaskedLeak{"masked_values_leak",
                                         "NaN and infinities that are masked out, in the output or in gradients"};
 inline constexpr KnownCause kLostQueries{"queries_lost_in_blocks",

@@ -121,7 +121,18 @@ GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, c
     e.variance += kRoundVariance * square(unit_) * (squares / 2 + terms * (squares / 6 + square(element.y) / 3)) +
                   terms * square(subnormal_) / 3;
   }
-  return e;
+  return sum_may_overflow(element, std::sqrt(terms * squares) + e.bound) ? GradientError{kInfinity, kInfinity} : e;
+}
+
+bool GradientRounding::sum_may_overflow(const BiasElement& element, double magnitudes) const {
+  if (!what_.bias_sum && !what_.scaled_bias) {
+    return false;
+  }
+  constexpr double kMargin = 1 + 0x1p-6;
+  const double largest = what_.scaled_bias ? largest_ * std::min(1.0, descale_) : largest_;
+  const bool is_infinite =
+      std::fabs(element.y) > largest_ * kMargin;  // stays so unless another part has the other sign
+  return magnitudes * kMargin > (is_infinite ? 2 : 1) * largest;
 }
 
 GradientError GradientRounding::parts(const GradientRow& facts, double rho, double parts) const {

@@ -48,6 +48,8 @@ class GradientRow {
 ///   scaled parts of dbias   B + u sqrt(N W),   V + 0.18 u^2 W; each part underflows at 1 / |scale| times the usual
 ///   sequences in dbias      B + N u sqrt(N W), V + 0.18 u^2 (W / 2 + N (W / 6 + y^2 / 3)), the bridge of running sums
 ///
+/// where an element of dbias is undetermined if parts may overflow in that format: infinities of both signs add up to NaN.
+///
 /// dsoftmax_offset, x_i = exp(sink - lse_i) D_i:  B + (exp(L) - 1) sum |x|,  V + (u sink)^2 / 3 (y^2 + sum x^2) + z of
 /// sum x_i^2 N2_i.
 /// Where weights are stored again after dropout, and dp before it, n grows by 1 in dv, and the rounding of dp = w + D, in
@@ -95,6 +97,9 @@ class GradientRounding {
   [[nodiscard]] double score_variance(const GradientRow& facts) const;
   /// Of the slope of a cap.
   [[nodiscard]] double slope_variance() const;
+  /// True if rounded parts of an element of dbias, `magnitudes` at most in sum, may be infinite and the element need not be,
+  /// or may be of both signs.
+  [[nodiscard]] bool sum_may_overflow(const BiasElement& element, double magnitudes) const;
 
   model::AttentionRounding what_;
   ScoreRounding scores_;

@@ -1,5 +1,7 @@
 // Sums of gradients whose parts or partial sums are declared to be rounded: dbias over sequences, dk and dv over heads.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -73,6 +75,33 @@ TEST(AttentionRoundedSums, of_sequences_are_predicted) {
       EXPECT_GT(fit_of(c.backward, c.backward_values, "dbias", sum, {}).rms, 5) << what;
     }
   }
+}
+
+TEST(AttentionRoundedSums, of_parts_that_may_overflow_are_undetermined) {
+  constexpr double kLargest = 65504, kUndetermined = 1e38;
+  Unfused kernel = kernel_of("fp16", "none", 2);
+  kernel.p.batches = 2;
+  const RoundingCase c(kernel, {.name = "large", .q = 0.025, .gradient = 1e4, .k = 40});
+  const std::vector<Numbers> parts = bias_gradients_of_sequences(c);
+  const std::vector<float> bound = predicted(c.backward, c.backward_values, "dbias", {.bias_sum = true}).bound;
+  std::array<int, 4> seen{};
+  for (std::size_t n = 0; n < bound.size(); ++n) {
+    const double a = parts[0][n], b = parts[1][n], y = std::fabs(a + b);
+    if (std::fabs(a) > kLargest && std::fabs(b) > kLargest && a * b < 0) {
+      ++seen[0];  // NaN
+      EXPECT_GT(bound[n], kUndetermined) << a << ' ' << b;
+    } else if (std::max(std::fabs(a), std::fabs(b)) > kLargest && y < kLargest) {
+      ++seen[1];  // an infinity, or not
+      EXPECT_GT(bound[n], kUndetermined) << a << ' ' << b;
+    } else if (y > 1.1 * kLargest && std::sqrt(2 * (a * a + b * b)) < 1.8 * kLargest) {
+      ++seen[2];  // an infinity in any case
+      EXPECT_LT(bound[n], kUndetermined) << a << ' ' << b;
+    } else if (std::fabs(a) + std::fabs(b) < kLargest / 2) {
+      ++seen[3];
+      EXPECT_LT(bound[n], kUndetermined) << a << ' ' << b;
+    }
+  }
+  EXPECT_GT(*std::ranges::min_element(seen), 10) << seen[0] << ' ' << seen[1] << ' ' << seen[2] << ' ' << seen[3];
 }
 
 TEST(AttentionRoundedSums, of_scaled_parts_are_predicted) {

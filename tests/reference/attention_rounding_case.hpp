@@ -65,20 +65,30 @@ inline Inputs inputs_of(const Problem& problem, core::Dtype format, const Roundi
 }
 
 /// Of an output whose kernel got these numbers.
-inline Fit fit_of(const Problem& problem, const op::Values& values, std::string_view port,
-                  const std::vector<double>& got, const model::AttentionRounding& rounding) {
+/// Bounds and deviations of an output's errors.
+struct Predicted {
+  std::vector<float> bound, deviation;
+};
+
+inline Predicted predicted(const Problem& problem, const op::Values& values, std::string_view port,
+                           const model::AttentionRounding& rounding) {
   model::ModelRequest request;
   request.params = &problem.params;
   request.mode = op::find_mode(problem.mode);
+  request.output = request.mode->first;
   request.expected = problem.mode == "fp32" ? model::PrecisionClass::fp32 : model::PrecisionClass::native;
   request.rounding = rounding;
+  const std::size_t size = value_of(values, port).size();
+  Predicted errors{std::vector<float>(size), std::vector<float>(size)};
+  (problem.op == &op::attention_fwd() ? tolerance::attention_error : tolerance::attention_bwd_error)(
+      request, values, port, errors.bound, errors.deviation);
+  return errors;
+}
+
+inline Fit fit_of(const Problem& problem, const op::Values& values, std::string_view port,
+                  const std::vector<double>& got, const model::AttentionRounding& rounding) {
   const std::vector<double> wanted = value_of(values, port);
-  std::vector<float> bound(wanted.size()), deviation(wanted.size());
-  if (problem.op == &op::attention_fwd()) {
-    tolerance::attention_error(request, values, port, bound, deviation);
-  } else {
-    tolerance::attention_bwd_error(request, values, port, bound, deviation);
-  }
+  const auto [bound, deviation] = predicted(problem, values, port, rounding);
   Fit fit;
   std::size_t count = 0;
   for (std::size_t n = 0; n < wanted.size(); ++n) {

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "norm_problem.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
@@ -69,6 +70,42 @@ TEST(FlushedSubnormals, explain_nothing_else) {
   EXPECT_EQ(found({1, 0x1p-127, 1, 1, 1}, {1, 0x1p-124, 0, 0, 3}), "") << "more than flushing costs";
   EXPECT_EQ(found({1, 1, 1, 1, 1}, {1 + 0x1p-7, 2, kSubnormal, -kSubnormal, 3}, core::Dtype::bf16), "")
       << "the neighbour of a normal number in BF16";
+}
+
+testing::Problem rmsnorm_of_one_row() {
+  op::RmsnormBwdParams p;
+  p.rows = 1;
+  p.hidden = 2;
+  return testing::problem_of(p);
+}
+
+/// What dx of one row of RMSNorm is put down to.
+std::string cause_of_dx(const testing::Inputs& row, const std::vector<double>& dx) {
+  const testing::Problem problem = rmsnorm_of_one_row();
+  const op::Values values = testing::evaluate(problem, row);
+  const op::Sample all;
+  std::vector<op::Delivered> delivered;
+  for (const op::OutputValues& output : values.outputs) {
+    delivered.push_back(
+        {.port = output.port, .value = output.port == "dx" ? std::span<const double>(dx) : output.value.span()});
+  }
+  const std::vector<op::Finding> findings =
+      problem.reference.diagnose({&problem.params, testing::operands_of(problem, row), &values, delivered, &all});
+  return findings.empty() ? "" : findings.front().cause;
+}
+
+// x sum(x dz gamma) overflows, and rsigma^3 = 0 makes NaN of that.
+TEST(FlushedSubnormals, nan_of_rows_whose_rsigma_is_flushed_when_cubed_is_named) {
+  const double expected =
+      evaluate(rmsnorm_of_one_row(), {{"x", {0x1p120, 1}}, {"rsigma", {0x1p-120}}, {"dz", {1, 1}}, {"gamma", {1, 1}}})
+          .outputs[0]
+          .value[1];
+  EXPECT_EQ(
+      cause_of_dx({{"x", {0x1p120, 1}}, {"rsigma", {0x1p-120}}, {"dz", {1, 1}}, {"gamma", {1, 1}}}, {kNan, expected}),
+      "subnormal numbers are taken for zero");
+  EXPECT_EQ(
+      cause_of_dx({{"x", {0x1p60, 1}}, {"rsigma", {0x1p-60}}, {"dz", {1, 1}}, {"gamma", {1, 1}}}, {kNan, 0x1p-60}), "")
+      << "nothing overflows";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "op/layernorm_fwd.hpp"
+#include "norm_problem.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -55,6 +55,36 @@ TEST(NormDiagnosis, names_nothing_else) {
   EXPECT_EQ(cause_of({1, kNan, 2}), "") << "not 0";
   EXPECT_EQ(cause_of({0, 0, 2}), "") << "only half of what is wrong";
   EXPECT_EQ(cause_of({0, kNan, kNan}), "") << "a row of finite numbers";
+}
+
+/// Of RMSNorm's y and rsigma where the first of two rows has infinities.
+std::vector<std::string> causes_of(const std::vector<double>& y, const std::vector<double>& rsigma) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormFwdParams>(2, 2));
+  const testing::Inputs inputs = {{"x", {kInfinity, 2, 1, 1}}, {"gamma", {1, 1}}};
+  const op::Values expected = testing::evaluate(problem, inputs);
+  const std::vector<op::Delivered> got = {{"y", y}, {"rsigma", rsigma}};
+  std::vector<std::string> causes;
+  for (const op::Finding& finding :
+       diagnose_rmsnorm({&problem.params, testing::operands_of(problem, inputs), &expected, got, nullptr})) {
+    causes.push_back(finding.port + ": " + finding.cause);
+  }
+  return causes;
+}
+
+TEST(NormDiagnosis, names_rows_with_infinities_that_are_nan_as_a_whole) {
+  const std::string cause = "rows with infinities are NaN as a whole";
+  EXPECT_EQ(causes_of({kNan, kNan, 1, 1}, {kNan, 1}), (std::vector<std::string>{"y: " + cause, "rsigma: " + cause}));
+  EXPECT_TRUE(causes_of({kNan, 0, 1, 1}, {0, 1}).empty()) << "nothing is wrong";
+  EXPECT_TRUE(causes_of({kNan, kNan, kNan, kNan}, {0, 1}).empty()) << "another row is, too";
+  EXPECT_TRUE(causes_of({kNan, 1, 1, 1}, {0, 1}).empty()) << "a wrong number";
+}
+
+TEST(NormFwd, rsigma_of_infinities_is_exactly_0) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormFwdParams>(1, 2));
+  const op::Values values = testing::evaluate(problem, {{"x", {-kInfinity, 2}}, {"gamma", {1, 1}}});
+  const op::OutputValues& rsigma = testing::output_named(values, "rsigma");
+  EXPECT_EQ(rsigma.value[0], 0);
+  EXPECT_EQ(rsigma.magnitude[0], 0) << "an error of NaN would leave it unjudged";
 }
 
 }  // namespace

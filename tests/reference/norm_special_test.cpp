@@ -136,6 +136,20 @@ TEST(LayernormFwd, asks_nothing_of_rows_whose_sum_overflowed) {
   EXPECT_TRUE(std::ranges::none_of(lost, &op::Settled::asked));
 }
 
+// x - mu overflows where rsigma is 0, and NaN plus an infinite beta is NaN.
+TEST(LayernormFwd, asks_nothing_where_a_distance_from_the_mean_overflows) {
+  const Inputs rows = {
+      {"x", {0x1.8p127, -0x1.8p127, 1, 0x1p126}}, {"gamma", {1, 1, 1, 1}}, {"beta", {0, -kInfinity, -kInfinity, 0}}};
+  const Problem problem = problem_of(rows_of<Layernorm>(1, 4, 1));
+  const op::Values expected = evaluate(problem, rows);
+  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"mu", {0x1p124}}, {"rsigma", {0}}});
+  ASSERT_EQ(lost.size(), 5U);
+  EXPECT_FALSE(lost[2].asked);
+  EXPECT_TRUE(std::isfinite(lost[2].value)) << "an infinity would be expected whatever is asked";
+  EXPECT_TRUE(lost[3].asked);
+  EXPECT_EQ(lost[3].value, -kInfinity);
+}
+
 // Beside an infinity, those of an overflow may make NaN.
 TEST(LayernormFwd, leaves_the_mean_of_infinities_and_sums_that_overflow_open) {
   const Inputs rows = {

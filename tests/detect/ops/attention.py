@@ -22,6 +22,7 @@ SINK = "the sink is left out of the denominator"
 LEAK = "NaN and infinities of values that are masked out reach the output"
 OVERFLOW = "scores above 65504 overflow in fp16"
 IN_AMAX = "queries that are padding count in the amax"
+BEYOND = "queries of zeros beyond the last one count in the amax"
 DECODING = {"batches": 1, "heads": 16, "kv_heads": 16, "sq": 2, "sk": 256}
 LONG_PADDING = {"batches": 1, "heads": 2, "kv_heads": 2, "sq": 256, "sk": 256, "d": 128}
 
@@ -105,6 +106,8 @@ FAULTS = [
     ("sink_missing", exact(softmax="off_by_one"), ["exact"]),
     Row("padding_in_amax", fwd("fp8_hybrid", **PADDED, **LONG_PADDING), SEEN, named=IN_AMAX),
     Row("padding_in_amax", fwd("fp8_e4m3", mask="padding_causal_bottom_right", **LONG_PADDING), SEEN, named=IN_AMAX),
+    Row("queries_beyond_in_amax", fwd("fp8_hybrid", sq=100, scale=-0.2, distribution="positive", softmax="off_by_one"),
+        SEEN + ["amax of codes"], named=BEYOND),
     # statistics: the output itself is right
     Row("stale_lse", fwd(), SEEN),
     Row("stale_lse", fwd("fp32"), SEEN),
@@ -182,6 +185,7 @@ REFUSED = [
     ("sink_missing", fwd(), "the denominator has only keys"),
     ("padding_in_amax", fwd(**PADDED), "tensors have no scales"),
     ("padding_in_amax", fwd("fp8_e4m3", **{**LONG_PADDING, **PADDED, "sk": 128}), "no 64 queries are all padding"),
+    ("queries_beyond_in_amax", fwd("fp8_hybrid", sq=128), "queries fill their tiles"),
     ("softcap_missing", fwd(), "scores are not capped"),
     ("masked_values_leak", fwd(), "every query sees every key"),
     ("mask_before_scale", fwd(scale=-0.2), "no masked score is scaled by a negative number"),

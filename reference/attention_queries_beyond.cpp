@@ -1,0 +1,65 @@
+#include "reference/attention_queries_beyond.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/codec.hpp"
+#include "reference/attention_compared.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::int64_t kTile = 128;
+
+/// The largest |sum of v| / (n + exp(sink)) of all heads and channels.
+double largest_mean(const AttentionProblem& problem) {
+  const op::AttentionParams& p = problem.params();
+  double largest = 0;
+  for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
+    const std::int64_t batch = head / p.heads, index = head % p.heads, keys = problem.lengths(batch).keys;
+    const HeadRows values = problem.values(batch, index);
+    const double weights = static_cast<double>(keys) + std::exp(problem.sink(index));
+    for (std::int64_t c = 0; c < p.value_channels(); ++c) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < keys; ++j) {
+        sum += values.data[j * values.stride + c];
+      }
+      largest = std::fmax(largest, std::fabs(sum / weights) * problem.value_scale());
+    }
+  }
+  return largest;
+}
+
+/// NaN counts for nothing.
+double largest_of(std::span<const double> numbers) {
+  double largest = 0;
+  for (const double x : numbers) {
+    largest = std::fmax(largest, std::fabs(x));
+  }
+  return largest;
+}
+
+}  // namespace
+
+void explain_queries_beyond(const op::FindingRequest& request, const AttentionProblem& problem,
+                            std::vector<op::Finding>& findings) {
+  const op::AttentionParams& p = problem.params();
+  const auto amax = std::ranges::find(request.outputs, std::string_view("o_amax"), &op::Delivered::port);
+  const std::optional<Compared> o = compared(request, "o");
+  if (amax == request.outputs.end() || !o || !core::is_fp8(o->dtype) || p.mask != "none" ||
+      (p.window_left >= 0 || p.window_right >= 0) || p.bias != "none" || p.sq % kTile == 0) {
+    return;
+  }
+  const double got = amax->value[0], largest = largest_of(o->got);
+  if (got > largest) {
+    add_if_explained(findings, op::kQueriesBeyond, Compared{.port = amax->port}, op::Finding::About::numbers,
+                     1 - std::fabs(got - largest_mean(problem)) / (got - largest),
+                     "queries of zeros beyond the last one count in the amax");
+  }
+}
+
+}  // namespace numcheck::reference

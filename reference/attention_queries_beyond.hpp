@@ -1,0 +1,18 @@
+// The amax of FP8 attention's output, where it is that of queries beyond the last one.
+#pragma once
+
+#include <vector>
+
+#include "op/reference.hpp"
+#include "reference/attention_problem.hpp"
+
+namespace numcheck::reference {
+
+/// Libraries have been seen to count the queries of zeros with which they fill their last tile of 128: all scores of such a
+/// query are 0, so it weighs all n keys alike, and its output is sum of v / (n + exp(sink)). Adds a finding for o_amax if that
+/// closes the gap between the largest number of the output as it was delivered and the amax: the share is
+/// 1 - |amax - such an output| / (amax - largest). Without masks; elsewhere it was not seen.
+void explain_queries_beyond(const op::FindingRequest& request, const AttentionProblem& problem,
+                            std::vector<op::Finding>& findings);
+
+}  // namespace numcheck::reference
