@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dtype.hpp"
 #include "op/attention_fwd.hpp"
 #include "reference/attention_compared.hpp"
 #include "reference/references.hpp"
@@ -21,6 +22,8 @@ namespace {
 /// By how much outputs of E4M3 weights may be too small on average: rounding takes 0.18 u^2 and subnormal weights lose more.
 /// This is what gate G3 allows outputs of some hundred keys.
 constexpr double kRoundedDown = 0.4 * 0x1p-8;
+
+constexpr const char* kCause = "the sink is left out of the denominator";
 
 /// Elements of an output, without those of queries of which kernels may think differently.
 std::vector<std::size_t> elements_of(const op::AttentionParams& p, std::string_view port, const op::OutputValues& o) {
@@ -49,6 +52,17 @@ struct OwnErrors {
   bool rounds_weights;   ///< E4M3 weights: a part of up to kRoundedDown of all values
   bool grow_with_value;  ///< those of a log-sum-exp do, from 1 on: truncated FP8 products have the sign of their sum
 };
+
+/// The numbers as the output's format holds them: FP8 saturates where a missing sink makes values larger than its scale allows.
+std::vector<double> held(std::span<const double> values, const Compared& output, double scale) {
+  std::vector<double> all(values.begin(), values.end());
+  if (core::is_fp8(output.dtype)) {
+    const double most = core::dtype_info(output.dtype).max_finite / std::fabs(scale);
+    std::ranges::transform(all, all.begin(),
+                           [most](double y) { return std::isfinite(y) ? std::clamp(y, -most, most) : y; });
+  }
+  return all;
+}
 
 /// t = sum(w (e + r y) g) / sum(w g^2) over those elements that are finite, with the r in [0, kRoundedDown] that brings it
 /// closest to 1; r is 0 unless weights are rounded. w is 1, or y^-4 where errors grow with y. The share is 1 - |1 - t|, but
@@ -83,6 +97,28 @@ double part_of_difference(const Compared& output, std::span<const double> vanill
   return 1 - std::max(0.0, std::fabs(1 - t) - (t > kFewestErrors * error ? kDoubt * error : 0));
 }
 
+double largest_of(const op::OutputValues& output) {
+  double largest = 0;
+  for (const double y : output.value.span()) {
+    largest = std::isfinite(y) ? std::fmax(largest, std::fabs(y)) : largest;
+  }
+  return largest;
+}
+
+/// Of o, as it would be without the sink: the share is 1 - |got - that| / (got - expected).
+void explain_amax(const op::FindingRequest& request, const op::OutputValues& o, const op::OutputValues& vanilla,
+                  std::vector<op::Finding>& findings) {
+  const auto amax = std::ranges::find(request.outputs, std::string_view("o_amax"), &op::Delivered::port);
+  if (amax == request.outputs.end() || !request.sample->all()) {
+    return;
+  }
+  const double got = amax->value[0], expected = largest_of(o);
+  if (got > expected) {
+    add_if_explained(findings, op::kSinkMissing, Compared{.port = amax->port}, op::Finding::About::numbers,
+                     1 - std::fabs(got - largest_of(vanilla)) / (got - expected), kCause);
+  }
+}
+
 }  // namespace
 
 void explain_missing_sink(const op::FindingRequest& request, std::vector<op::Finding>& findings) {
@@ -101,13 +137,14 @@ void explain_missing_sink(const op::FindingRequest& request, std::vector<op::Fin
   const auto o = std::ranges::find(request.expected->outputs, "o", &op::OutputValues::port);
   for (const op::OutputValues& values : vanilla.outputs) {
     if (const std::optional<Compared> output = compared(request, values.port)) {
+      const double scale = std::ranges::find(request.outputs, values.port, &op::Delivered::port)->scale;
       const double share =
-          part_of_difference(*output, values.value.span(), elements_of(p, values.port, *o),
+          part_of_difference(*output, held(values.value.span(), *output, scale), elements_of(p, values.port, *o),
                              {.rounds_weights = is_fp8 && values.port == "o", .grow_with_value = values.port == "lse"});
-      add_if_explained(findings, op::kSinkMissing, *output, op::Finding::About::numbers, share,
-                       "the sink is left out of the denominator");
+      add_if_explained(findings, op::kSinkMissing, *output, op::Finding::About::numbers, share, kCause);
     }
   }
+  explain_amax(request, *o, *std::ranges::find(vanilla.outputs, "o", &op::OutputValues::port), findings);
 }
 
 }  // namespace numcheck::reference

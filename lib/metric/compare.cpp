@@ -73,6 +73,19 @@ void add_rounding(const RoundingSums& sums, Statistics& out) {
   out.rounding_arith = total_of(sums.arith) / n;
 }
 
+/// How many elements of rows and columns that share an error are rounded together.
+double agreeing(const CompareInput& input, const op::Port& shape) {
+  const model::ErrorModel& model = *input.model;
+  if (input.sample != nullptr && !input.sample->all()) {
+    return 1;
+  }
+  const auto together = [&](bool share, const Lines& lines) {
+    return share ? rounded_together(input.expected, lines, model.output, model.output_scale) : 1;
+  };
+  return std::max(together(model.columns_agree, {.length = shape.cols, .stride = 1}),
+                  together(model.rows_agree, {.length = shape.rows, .stride = shape.cols}));
+}
+
 /// Needs the number of elements that are not RN(y).
 void add_flips(const PassResult& pass, const CompareInput& input, Statistics& out) {
   const FlipSums& sums = pass.sums.flips;
@@ -82,9 +95,9 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   }
   out.residual_distance = pass.residuals.distance();
   out.flip_rate_predicted = total_of(sums.predicted) / static_cast<double>(out.elements);
-  out.repeats = std::max(model.slope_copies, model.rounding_copies);
-  out.repeats *= out.exact_mismatch == 0 ? 1 : repeats_of(input.expected);
   const op::Port shape = clustered_shape(*input.port);
+  out.repeats = std::max(model.slope_copies, model.rounding_copies);
+  out.repeats *= out.exact_mismatch == 0 ? 1 : std::max(repeats_of(input.expected), agreeing(input, shape));
   const double shared = sharing_of(model, shape.rows, shape.cols);
   static_assert(std::tuple_size_v<decltype(out.flips)> == kFlipClasses);
   for (std::size_t c = 0; c < out.flips.size(); ++c) {

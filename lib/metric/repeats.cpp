@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/codec.hpp"
+
 namespace numcheck::metric {
 namespace {
 
@@ -54,6 +56,26 @@ double repeats_of(std::span<const double> values) {
   const auto n = static_cast<double>(sampled.size());
   const double all = std::max(n, static_cast<double>(values.size()));
   return 1 + (all - 1) * pairs / (n * (n - 1));
+}
+
+double rounded_together(std::span<const double> values, const Lines& lines, core::Dtype format, double scale) {
+  const auto length = static_cast<std::uint64_t>(lines.length), stride = static_cast<std::uint64_t>(lines.stride);
+  if (length < 2 || values.size() < length * stride) {
+    return 1;
+  }
+  double together = 0;
+  std::size_t pairs = 0;
+  for (std::uint64_t n = 0; n < kSampled; ++n) {
+    const std::uint64_t at = mixed(2 * n) % values.size(), position = at / stride % length;
+    const std::uint64_t other = (position + 1 + mixed(2 * n + 1) % (length - 1)) % length;
+    const double x = values[at], y = values[at + (other - position) * stride];  // modulo 2^64
+    const double ulp = core::ulp(x * scale, format) / std::fabs(scale);
+    if (x != 0 && std::isfinite(x) && std::isfinite(y)) {
+      together += std::max(0.0, 1 - 2 * std::fabs(x - y) / ulp);
+      ++pairs;
+    }
+  }
+  return pairs == 0 ? 1 : 1 + static_cast<double>(length - 1) * together / static_cast<double>(pairs);
 }
 
 }  // namespace numcheck::metric

@@ -97,10 +97,16 @@ bool repeats(const worker::RunReport& run, std::string_view port) {
   return output_named(run, port).repeats || std::ranges::find(run.unordered, port) != run.unordered.end();
 }
 
-/// The op's own statistics; those with a limit become gates of their output.
+/// The op's own statistics; those with a limit become gates of their output. What fails only these is diagnosed here.
 void add_findings(const EvaluationContext& context, RunResult& result) {
   if (context.group->row->reference.findings == nullptr) {
     return;
+  }
+  std::vector<std::string> failed;  // without the op's own gates, and diagnosed
+  for (const OutputResult& output : result.outputs) {
+    if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
+      failed.push_back(output.port);
+    }
   }
   for (op::Finding& finding : findings_of(context, context.group->row->reference.findings, values_of_case(context))) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
@@ -119,6 +125,13 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
       }
     } else {
       output->findings.push_back(std::move(finding));
+    }
+  }
+  for (OutputResult& output : result.outputs) {
+    const bool failed_before = std::ranges::find(failed, output.port) != failed.end();
+    if (!failed_before && !context.gates_only && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
+      const auto port = std::ranges::find(context.prepared->ports, output.port, &op::Port::name);
+      std::ranges::move(diagnosis_of(context, *port), std::back_inserter(output.findings));
     }
   }
   for (auto& [port, fakes] : judge_in_choices(context)) {
