@@ -1,6 +1,7 @@
-"""te-numcheck diagnose: what attention's backward pass reads of the forward pass."""
+"""te-numcheck diagnose: what attention's passes leave beside their outputs: statistics and maxima."""
 
 import json
+import struct
 import unittest
 
 try:
@@ -69,6 +70,45 @@ class DiagnoseStatistics(CliTest):
         saved = {"o": forward["o"].astype(np.float32), "lse": (forward["lse"] / np.log(2)).astype(np.float32)}
         found = self.diagnose({**self.given, **saved}, gradients, 1)
         self.assertEqual([cause["name"] for cause in found["causes"]], ["statistics_of_other_inputs"])
+
+
+class DiagnoseAmax(CliTest):
+    # Scores of 8e6 say nothing of o, but an amax must be that of the codes beside it.
+    CODE_448, CODE_384 = b"\x7e", b"\x7c"
+    SCALE = 1.1431251764297485  # 448 of these are 512.12
+
+    def save(self, queries, amax):
+        tensors = {name: ("F8_E4M3", (1, rows, 2, 32), code * (rows * 64))
+                   for name, rows, code in (("q", queries, self.CODE_448), ("k", 64, self.CODE_448), ("v", 64, self.CODE_448),
+                                            ("o", queries, self.CODE_384))}
+        numbers = {"q_scale_inv": self.SCALE, "k_scale_inv": self.SCALE, "v_scale_inv": self.SCALE, "s_scale": 448,
+                   "s_scale_inv": 1 / 448, "o_scale": 1 / self.SCALE, "o_amax": amax, "s_amax": 1 / 64}
+        tensors.update({name: ("F32", (1, 1), struct.pack("<f", x)) for name, x in numbers.items()})
+        header, data = {}, b""
+        for name, (dtype, shape, numbers) in tensors.items():
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": (len(data), len(data) + len(numbers))}
+            data += numbers
+        text = json.dumps(header).encode()
+        (self.folder / "t.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+    def diagnose(self, code):
+        done = self.run_cli("diagnose", "attention_fwd", "--mode", "fp8_e4m3", "--tensors", "t.safetensors", "--param", "scale=1",
+                            "--json", "-", code=code)
+        return json.loads(done.stdout)
+
+    def test_queries_beyond_the_last_one_are_told_though_only_the_codes_show_them(self):
+        self.save(queries=100, amax=512.12)
+        found = self.diagnose(1)
+        self.assertRegex(found["failing"], "^o_amax: amax of codes ")
+        self.assertEqual([cause["name"] for cause in found["causes"]], ["queries_beyond_in_amax"])
+
+    def test_full_tiles_have_none(self):
+        self.save(queries=128, amax=512.12)
+        self.assertEqual([cause["name"] for cause in self.diagnose(1)["causes"]], ["amax_too_large"])
+
+    def test_the_largest_code_is_right(self):
+        self.save(queries=100, amax=384 * self.SCALE)
+        self.assertEqual(self.diagnose(4)["verdict"], "undecided")
 
 
 if __name__ == "__main__":
