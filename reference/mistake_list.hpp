@@ -1,6 +1,7 @@
 // How the tables of mistakes in formulas are written.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +68,23 @@ void add_other_functions(Mistakes<P>& mistakes, std::string P::* member) {
   }
 }
 
+/// A window along the diagonal from the top left corner instead, if a window along the other can be the same.
+template <class P>
+void add_other_corner(Mistakes<P>& mistakes) {
+  const P& declared = mistakes.p;
+  const std::int64_t diagonal = declared.diagonal(declared.sq, declared.sk);
+  const auto moved = [](std::int64_t width, std::int64_t by) { return width < 0 ? width : width + by; };
+  const std::int64_t left = moved(declared.window_left, diagonal), right = moved(declared.window_right, -diagonal);
+  if (diagonal != 0 && !declared.has_lengths() && left >= -1 && right >= -1 &&
+      (left < 0) == (declared.window_left < 0) && (right < 0) == (declared.window_right < 0)) {
+    mistakes.add("window_from_top_left", "a window from the bottom right corner from one from the top left",
+                 [left, right](P& p) {
+                   p.window_left = left;
+                   p.window_right = right;
+                 });
+  }
+}
+
 /// Those of both passes of attention; `without_sink`: what it yields if keys have the denominator to themselves. The backward
 /// pass reads that from lse, so that it has none.
 template <class P>
@@ -82,6 +100,7 @@ void add_attention(Mistakes<P>& mistakes, Instead without_sink = nullptr) {
   }
   if (mistakes.p.window_left >= 0 || mistakes.p.window_right >= 0) {
     mistakes.add("window_missing", "the window from none", [](P& p) { p.window_left = p.window_right = -1; });
+    add_other_corner(mistakes);
   }
   if (mistakes.p.bias != "none") {
     mistakes.add("bias_missing", "the bias of the scores from none", [](P& p) { p.bias = "none"; });

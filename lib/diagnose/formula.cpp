@@ -271,7 +271,16 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
   return all;
 }
 
-/// Mistakes that kernels are known to make, of which the op's reference has a list, where they are no other parameters.
+/// True of a mistake that other_variants() has as well: another value of one parameter.
+bool is_variant(const op::Mistake& mistake, const op::Params& declared) {
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    changed += mistake.params[i] != declared[i] ? 1 : 0;
+  }
+  return mistake.then == nullptr && mistake.instead == nullptr && changed < 2;
+}
+
+/// Mistakes that kernels are known to make, of which the op's reference has a list, where they are no other variants.
 std::vector<Hypothesis> known_mistakes(const Evidence& evidence) {
   const Subject& subject = evidence.subject;
   const plan::Case& c = subject.c;
@@ -281,7 +290,7 @@ std::vector<Hypothesis> known_mistakes(const Evidence& evidence) {
     return all;
   }
   for (const op::Mistake& mistake : row->reference.mistakes(c.params, *c.mode)) {
-    if ((mistake.then == nullptr && mistake.instead == nullptr) || !can_be(evidence, mistake.params)) {
+    if (is_variant(mistake, c.params) || !can_be(evidence, mistake.params)) {
       continue;
     }
     Trial trial = as_declared(subject);

@@ -97,6 +97,12 @@ op::Port clustered_shape(const op::Port& port) {
   return shape;
 }
 
+double student_limit(double normal, double clusters) {
+  const double freedom = std::max(1.0, clusters - 1);
+  const double z = normal * (8 * freedom + 3) / (8 * freedom + 1);
+  return std::sqrt(freedom * std::expm1(z * z / freedom));
+}
+
 double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope) {
   if (!(totals.b > 0)) {
     return std::numeric_limits<double>::infinity();

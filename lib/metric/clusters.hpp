@@ -42,6 +42,10 @@ inline constexpr std::int64_t kFewestClusters = 8;
 /// head is one of a single matrix: their order in memory is the same.
 [[nodiscard]] op::Port clustered_shape(const op::Port& port);
 
+/// As many standard errors as Student's t has at the level of `normal` for a normal variable, if one is estimated from so many
+/// clusters (Wallace's approximation).
+[[nodiscard]] double student_limit(double normal, double clusters);
+
 /// SE of the slope; infinite if sum b is 0.
 [[nodiscard]] double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope);
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/codec.hpp"
+#include "metric/block_slopes.hpp"
 #include "metric/clusters.hpp"
 #include "metric/merge.hpp"
 #include "metric/pass.hpp"
@@ -287,6 +288,7 @@ Statistics compare(const CompareInput& given) {
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
   add_flips(pass, input, out);
+  out.block = block_slope(input, std::max(1.0, out.repeats));
   add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);
   if (input.have_allclose) {

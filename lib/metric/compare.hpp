@@ -40,6 +40,7 @@ struct CompareInput {
   bool have_allclose = false;
   std::span<const op::OutputValues::Range> outside;  ///< ascending: what the op leaves to the implementation
   std::span<const Line> row_lines, column_lines;     ///< of all batches; empty if what they say is not needed
+  std::span<const float> row_slopes;                 ///< model::ErrorModel::row_slopes; empty if it has none
   std::span<const double> missing_tail;              ///< for tolerance::certify only, see there; may be empty
 };
 
@@ -101,6 +102,19 @@ struct Group {
 struct Groups {
   Group row, column, tile, matrix;
   bool rows_of_heads = false;  ///< each row has several, see clustered_shape
+};
+
+/// The block of rows of one head, or all rows of a head, whose slope of e on y is closest to its limit: block_slopes.hpp.
+struct BlockSlope {
+  std::int64_t matrix = 0, first_row = 0, rows = 0, head = 0;
+  std::uint64_t count = 0;  ///< blocks and heads that were looked at; 0: nothing is known of them
+  double slope = 0;
+  double slack = 0;  ///< what rows may be off by as a whole
+  double alike = 0,
+         independent = 0;            ///< its predicted standard error: all of a row have one error, or each has its own
+  double scatter = 0, clusters = 1;  ///< that which rows show, and how many rows of equal weight there are
+
+  [[nodiscard]] double limit() const;
 };
 
 /// Of an output of which A is known, the sum of the magnitudes of the terms of y.
@@ -174,6 +188,7 @@ struct Statistics {
   std::array<Lattice, 3> lattices{};  ///< counts are 0 where the model does not know the spacing of correct results
 
   Groups groups;
+  BlockSlope block;
 
   Opinion torch_allclose;  ///< assert_close(got, y.to(got.dtype)) on CUDA tensors, bit for bit: see torch_close.hpp
   Opinion numpy_allclose;  ///< assert_allclose(got, y), in double: NumPy promotes every format to y's

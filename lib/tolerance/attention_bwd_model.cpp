@@ -218,6 +218,9 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
              GradientRounding(request, p, port, judged).shared_slope(judged);
     };
   }
+  if ((of == "dq" || of == "dk" || of == "dv") && rows_differ(request)) {
+    model.row_slopes = [request, port](const op::Values& values) { return row_slopes(request, values, port); };
+  }
   if (of == "dq" || of == "dk" || of == "dv") {
     model.element_terms = [p, port](const op::Values& values, std::span<float> magnitudes) {
       gradient_terms(p, port, values, magnitudes);

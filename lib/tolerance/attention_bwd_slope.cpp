@@ -17,6 +17,43 @@ namespace {
 
 constexpr double kTruncation = 1.5;  // of what is predicted, as in gate G3
 
+/// What all rows have in common, and what one has.
+class RowShifts {
+ public:
+  RowShifts(const model::ModelRequest& request, const op::OutputValues& judged, const op::AttentionBwdParams& p,
+            std::string_view port)
+      : judged_(judged),
+        unit_(AttentionProducts(request).unit()),
+        ordered_(is_ordered(request)),
+        rounded_alike_(core::dtype_info(request.output).unit_roundoff / 2) {
+    const AttentionProducts products(request);
+    const double alike = ordered_ ? 2 * products.tf32_unit() : 0;  // do and v, rounded by the same part
+    shrunk_ = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common) + alike;
+  }
+
+  /// M, or u_P where inputs are structured; not finite where scores are not.
+  [[nodiscard]] double shift(std::size_t row) const {
+    const double of_row = GradientRow(judged_, row)[GradientFact::shift];
+    return ordered_ && std::isfinite(of_row) ? std::max(std::fabs(of_row), unit_) : of_row;
+  }
+  /// Of rows of a single pair.
+  [[nodiscard]] double single(std::size_t row) const {
+    return GradientRow(judged_, row)[GradientFact::terms] == 1 ? rounded_alike_ : 0;
+  }
+  /// y K P of an element over y^2, to be multiplied by shrunk().
+  [[nodiscard]] double truncated(std::size_t row, std::size_t at) const {
+    const double of_dot = GradientElement(judged_, at).mean * GradientRow(judged_, row)[GradientFact::own_dot];
+    return shrunk_ == 0 || !std::isfinite(of_dot) ? 0 : of_dot / judged_.value[at];
+  }
+  [[nodiscard]] double shrunk() const noexcept { return shrunk_; }
+
+ private:
+  const op::OutputValues& judged_;
+  double unit_;
+  bool ordered_;
+  double rounded_alike_, shrunk_ = 0;
+};
+
 }  // namespace
 
 double slope_of_rows(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
@@ -30,20 +67,14 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
   attention_bwd_error(request, values, port, bound, deviation);
   const GradientShape shape(p, port);
   const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
-  const double rounded_alike = core::dtype_info(request.output).unit_roundoff / 2;
-  const double alike = is_ordered(request) ? 2 * products.tf32_unit() : 0;  // do and v, rounded by the same part
-  const double shrunk = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common) + alike;
+  const RowShifts shifts(request, judged, p, port);
   double shifted = 0, signal = 0, single = 0, truncated = 0;
   LostRows lost;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     if (!shape.has(row)) {
       continue;
     }
-    const double of_row = GradientRow(judged, row)[GradientFact::shift];
-    const double dot = GradientRow(judged, row)[GradientFact::own_dot];
-    const double shift =
-        is_ordered(request) && std::isfinite(of_row) ? std::max(std::fabs(of_row), products.unit()) : of_row;
-    const bool is_single = GradientRow(judged, row)[GradientFact::terms] == 1;
+    const double shift = shifts.shift(row);
     const std::size_t first = shape.first_of(row), end = first + static_cast<std::size_t>(shape.channels);
     double of_row_signal = 0;
     for (std::size_t at = first; at < end && std::isfinite(shift); ++at) {
@@ -53,14 +84,38 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
       }
       of_row_signal += weight;
       shifted += weight * (has_sign ? shift : std::fabs(shift));
-      single += is_single ? weight * rounded_alike : 0;
-      const double of_dot = GradientElement(judged, at).mean * dot;
-      truncated += shrunk == 0 || !std::isfinite(of_dot) ? 0 : weight / y * of_dot;
+      single += weight * shifts.single(row);
+      truncated += weight * shifts.truncated(row, at);
     }
     signal += of_row_signal;
     lost.add(of_row_signal, end - first);
   }
-  return signal == 0 ? 0 : (std::fabs(shifted) + single + shrunk * std::fabs(truncated)) / signal + lost.slope();
+  return signal == 0 ? 0
+                     : (std::fabs(shifted) + single + shifts.shrunk() * std::fabs(truncated)) / signal + lost.slope();
+}
+
+std::vector<float> row_slopes(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  const GradientShape shape(p, port);
+  const RowShifts shifts(request, judged, p, port);
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  std::vector<float> slopes(judged.value.size() / channels);
+  for (std::size_t row = 0; row < shape.rows(); ++row) {
+    if (!shape.has(row)) {
+      continue;
+    }
+    double signal = 0, truncated = 0;
+    for (std::size_t at = shape.first_of(row); at < shape.first_of(row) + channels; ++at) {
+      const double square = judged.value[at] * judged.value[at];
+      signal += square;
+      truncated += square == 0 ? 0 : square * shifts.truncated(row, at);
+    }
+    const double alike = signal == 0 ? 0 : shifts.shrunk() * std::fabs(truncated) / signal;
+    slopes[shape.first_of(row) / channels] =
+        static_cast<float>(std::fabs(shifts.shift(row)) + shifts.single(row) + alike);
+  }
+  return slopes;
 }
 
 double slope_of_truncated_scores(const model::ModelRequest& request, const op::Values& values, std::string_view port) {

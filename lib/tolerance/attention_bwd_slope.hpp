@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "model/error_model.hpp"
 #include "op/reference.hpp"
@@ -22,6 +23,10 @@ namespace numcheck::tolerance {
 ///
 /// 0 for dbias, and where nothing is rounded.
 [[nodiscard]] double slope_of_rows(const model::ModelRequest& request, const op::Values& values, std::string_view port);
+
+/// The same of each row alone, without signs: model::ErrorModel::row_slopes.
+[[nodiscard]] std::vector<float> row_slopes(const model::ModelRequest& request, const op::Values& values,
+                                            std::string_view port);
 
 /// That which comes from FP8 scores of one sign, whose sums are all truncated: the root mean square of T over rows
 /// (GradientFact::score_mean) times the slope of such a sum. 0 in other modes.

@@ -13,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/attention_layout.hpp"
+#include "tolerance/attention_gradient_shape.hpp"
 #include "tolerance/attention_lost.hpp"
 #include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_products.hpp"
@@ -151,6 +152,26 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
   return truncated + (queries == 0 ? 0 : sum / static_cast<double>(queries)) + slope_of_lost(request, values, p);
 }
 
+namespace {
+
+/// model::ErrorModel::row_slopes of o.
+std::vector<float> query_slopes(const model::ModelRequest& request, const op::Values& values) {
+  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  const op::OutputValues& o = output_named(values, "o");
+  const QueryCommon common(request, p);
+  const GradientShape shape(p, "o");
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  std::vector<float> slopes(o.value.size() / channels);
+  for (std::size_t query = 0; query < shape.rows(); ++query) {
+    if (shape.has(query) && !is_undetermined(o, query)) {
+      slopes[shape.first_of(query) / channels] = static_cast<float>(QueryErrors(common, {o, query}).shared_slope());
+    }
+  }
+  return slopes;
+}
+
+}  // namespace
+
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
   if (port == "max_logit") {
     return max_logit_error_model(request);
@@ -198,6 +219,9 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.shared_slope = [request, judged](const op::Values& values) {
     return attention_shared_slope(request, values, judged);
   };
+  if (port == "o" && rows_differ(request)) {
+    model.row_slopes = [request](const op::Values& values) { return query_slopes(request, values); };
+  }
   if (port == "o") {
     // sum p |v| <= sqrt(sum p v^2): Cauchy and Schwarz
     model.element_terms = [](const op::Values& values, std::span<float> terms) {

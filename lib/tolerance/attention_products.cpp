@@ -63,6 +63,12 @@ bool weights_differ(const model::ModelRequest& request, const op::AttentionParam
          request.second_pattern.coherence <= kOneSign;
 }
 
+bool rows_differ(const model::ModelRequest& request) {
+  constexpr double kOneSign = 0.9;
+  return AttentionProducts(request).tf32_unit() == 0 && !request.constant_inputs && !has_few_values(request) &&
+         request.first_pattern.coherence <= kOneSign && request.second_pattern.coherence <= kOneSign;
+}
+
 void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation) {
   for (std::size_t at = 0; request.constant_inputs && at < bound.size(); ++at) {
     deviation[at] = std::max(deviation[at], bound[at] / static_cast<float>(kAttentionKappa));

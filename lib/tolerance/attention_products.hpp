@@ -53,6 +53,10 @@ struct AttentionProducts {
 /// True if queries and keys are drawn from so few numbers that scores have few values, too.
 [[nodiscard]] bool has_few_values(const model::ModelRequest& request);
 
+/// Whether rows of o and of gradients have errors of their own: operands are exact, so that none of their errors is in all
+/// rows, and neither are queries or keys of one sign, nor few numbers, so that weights are not rounded alike in all rows.
+[[nodiscard]] bool rows_differ(const model::ModelRequest& request);
+
 /// True if the weights of FP8 that a query or key has are rounded unlike those of others, because there are several keys,
 /// and scores differ and are not mostly those of a common direction or a bias: then the scatter of rows and columns tells by how much sums are off.
 [[nodiscard]] bool weights_differ(const model::ModelRequest& request, const op::AttentionParams& p);

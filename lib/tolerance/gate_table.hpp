@@ -23,6 +23,7 @@ enum class Gate : std::uint8_t {
   rounding_element,
   lattice,
   homogeneity,
+  block_slope,
   replayed_scale,
   replayed_amax,
   block_rms,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "metric/clusters.hpp"
 #include "metric/setup.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/gate_table.hpp"
@@ -126,6 +127,17 @@ void add_groups(Gates& gates, const metric::Groups& groups) {
             fmt::format("{} {} of {}", closest->name, group.index, group.count));
 }
 
+/// The block of rows, or the head, that is closest to its limit.
+void add_block(Gates& gates, const metric::Statistics& s) {
+  const metric::BlockSlope& block = s.block;
+  if (block.count == 0) {
+    return;
+  }
+  gates.add(Gate::block_slope, std::fabs(block.slope), block.limit(),
+            fmt::format("rows {} to {} of matrix {}, head {}: {:+.3g}; {} blocks and heads", block.first_row,
+                        block.first_row + block.rows - 1, block.matrix, block.head, block.slope, block.count));
+}
+
 /// A sum of independent changes with that variance, none larger than `step`, exceeds this once in e^15 = 3e6 cases
 /// (Bernstein's inequality).
 double most_of(double variance, double step) {
@@ -133,14 +145,7 @@ double most_of(double variance, double step) {
   return std::sqrt(2 * variance * kLogOfChance) + step * kLogOfChance / 3;
 }
 
-/// As many standard errors as Student's t has at the level of 5 for a normal variable, if one is estimated from so many
-/// clusters (Wallace's approximation).
-double student_limit(double clusters) {
-  constexpr double kNormal = 5;
-  const double freedom = std::max(1.0, clusters - 1);
-  const double z = kNormal * (8 * freedom + 3) / (8 * freedom + 1);
-  return std::sqrt(freedom * std::expm1(z * z / freedom));
-}
+constexpr double kErrors = 5;  ///< standard errors of a slope
 
 /// What the predicted errors leave of a slope: if all of a row or column are the same, or each is independent.
 struct PredictedSlope {
@@ -150,7 +155,6 @@ struct PredictedSlope {
 /// Of a short output, got - RN(y) is 0 but for flips, which are few: their number is predicted, and a scatter that is measured is
 /// that of those there are.
 PredictedSlope predicted_slope(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
-  constexpr double kErrors = 5;
   const double copies = std::sqrt(model.slope_copies);
   if (!narrow) {
     return {kErrors * copies * s.slope_predicted_se, kErrors * copies / std::sqrt(s.signal * count(s.finite))};
@@ -172,19 +176,20 @@ double slope_error(const metric::Statistics& s, const model::ErrorModel& model, 
   constexpr double kManyNumbers = 16;
   const double scatter = std::sqrt(model.slope_copies) * s.slope_se;
   const PredictedSlope predicted = predicted_slope(s, model, narrow);
-  const double whatever = std::max({5 * scatter, predicted.alike, kLeast});
+  const double whatever = std::max({kErrors * scatter, predicted.alike, kLeast});
   if (s.slope_clusters < 2) {
     return whatever;
   }
   if (model.scatter_shows && narrow) {  // which of its numbers y is near is in the drift
-    return std::min(whatever,
-                    std::max(student_limit(s.slope_clusters) * scatter + s.slope_flip_drift, predicted.independent));
+    return std::min(whatever, std::max(metric::student_limit(kErrors, s.slope_clusters) * scatter + s.slope_flip_drift,
+                                       predicted.independent));
   }
   const bool shared = model.rows_agree || model.columns_agree || model.sums_agree || s.spread_ulps < kManyNumbers;
   if (shared || model.element_errors) {
     return whatever;
   }
-  return std::min(whatever, std::max({student_limit(s.slope_clusters) * scatter, predicted.independent, kLeast}));
+  return std::min(
+      whatever, std::max({metric::student_limit(kErrors, s.slope_clusters) * scatter, predicted.independent, kLeast}));
 }
 
 /// One-sided: split-K only reduces the bias of truncation, so anything between 1.5 predictions and zero is fine. If
@@ -319,6 +324,7 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
     add_rounding(gates, statistics, model);
     add_lattice(gates, statistics, model);
     add_groups(gates, statistics.groups);
+    add_block(gates, statistics);
   }
   add_plan(gates, statistics, extra);
   return gates.take();

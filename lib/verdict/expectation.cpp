@@ -158,6 +158,10 @@ void Expectation::take_errors(const EvaluationContext& context, const model::Err
     input_.magnitude = bounds_;
     input_.deviation = deviations_;
   }
+  if (model.row_slopes && port_.role == op::Role::output) {
+    row_slopes_ = model.row_slopes(expected_outputs(context, port_));
+    input_.row_slopes = row_slopes_;
+  }
   if (model.element_terms) {
     terms_.resize(input_.expected.size());
     model.element_terms(expected_outputs(context, port_), terms_);

@@ -45,7 +45,7 @@ class Expectation {
   std::array<double, 1> own_value_{};  ///< of an amax port, which holds a single number
   std::array<float, 1> own_magnitude_{};
   std::array<float, 1> own_deviation_{};
-  std::vector<float> bounds_, deviations_, terms_;  ///< of a model with errors of its own
+  std::vector<float> bounds_, deviations_, terms_, row_slopes_;  ///< of a model with errors of its own
   OperandLines lines_;
   std::vector<op::OutputValues::Range> outside_;
   std::vector<std::byte> inside_;  ///< the output without elements that the op leaves to the implementation

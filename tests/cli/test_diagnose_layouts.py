@@ -66,6 +66,14 @@ class DiagnoseLayouts(CliTest):
         done = self.run_cli("diagnose", op, *self.save(inputs, outputs), *more, "--effort", "quick", "--json", "-", code=code)
         return json.loads(done.stdout)
 
+    def test_a_window_from_the_other_corner_is_told(self):
+        x = self.operands()
+        i, j = np.arange(SQ)[:, None], np.arange(SK)[None, :]
+        window = np.where((j >= i - 4) & (j <= i + 20), 0, -np.inf)
+        found = self.diagnose("attention_fwd", self.in_layout("bhsd", x), {"o": attention(**x, bias=window)["o"]},
+                              "--param", "layout=bhsd", "--param", "window_left=4", "--param", "window_right=20", code=1)
+        self.assertEqual(found["causes"][0]["name"], "window_from_top_left")
+
     def operands(self, sq=SQ, sk=SK, h=H, kv=KV, b=B):
         return {"q": self.normal(b, h, sq, D), "k": self.normal(b, kv, sk, D), "v": self.normal(b, kv, sk, D)}
 

@@ -29,7 +29,30 @@ CAUGHT = [
 ]
 
 
+def attention(op, mode, **params):
+    return case(op, mode, **{"batches": 2, "heads": 4, "sq": 256, "sk": 256, "d": 64, **params})
+
+
+# In the whole output 1.3e-3 is seen of BF16.
+BLOCKS = [
+    ("tile", 6e-4, attention("attention_fwd", "bf16")),
+    ("tile", 8e-4, attention("attention_fwd", "bf16", layout="bhsd", mask="causal", kv_heads=2)),
+    ("tile", 2e-3, attention("attention_bwd", "bf16", mask="causal")),
+    ("tile", 1.5e-4, attention("attention_fwd", "fp16", layout="sbhd")),
+    ("tile", 4e-4, attention("attention_bwd", "fp16")),
+]
+
+
 class Groups(PlantsFaults):
+    def test_a_wrong_scale_of_one_block_of_a_head_is_caught(self):
+        for part, size, planted in BLOCKS:
+            with self.subTest(op=planted["op"], params=planted["params"], mode=planted["mode"]):
+                results = self.run_cases([planted], SIM, "--inject", f"perturb_{part}={size}", code=1)
+                (run,) = results[key(planted)]["runs"]
+                self.assertEqual(first_failing(run), "block slope")
+        for result in self.run_cases([planted for *_, planted in BLOCKS], SIM, code=0).values():
+            self.assertEqual(result["status"], "pass", result["reason"])
+
     def test_errors_of_one_row_or_tile_are_caught(self):
         for part, size, planted in CAUGHT:
             with self.subTest(part=part, params=planted["params"], mode=planted["mode"]):

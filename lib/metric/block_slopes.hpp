@@ -1,0 +1,24 @@
+// Slopes of single blocks of rows and single heads: a scale that is wrong there is little in the whole output.
+#pragma once
+
+#include "metric/compare.hpp"
+
+namespace numcheck::metric {
+
+/// Of an output of heads, a block is kBlockRows rows of one head. With w = 1 / V, V the predicted second moment of an element's
+/// error and of the output's rounding, and r_i the row's part of sum w y^2:
+///
+///   slope       = sum w y e / sum w y^2
+///   slack       = sum r_i s_i / sum w y^2 + model.slope_slack + 1.5 times the model's truncation
+///   alike^2     = repeats (sum over rows of (sum over the row of |w y| sqrt(V_arith))^2 + sum (w y ulp)^2 / 12) / (sum w y^2)^2
+///   independent = 1 / sqrt(sum w y^2), times sqrt(repeats)
+///   scatter^2   = sum over rows of (a_i - slope r_i)^2 / (sum w y^2)^2, a_i the row's part of sum w y e, times repeats
+///   limit       = slack + min(lambda alike, max(t(lambda, rows) scatter, lambda independent))
+///
+/// that is, errors of a row's channels may be one, but rows are independent of one another but for s, CompareInput::row_slopes;
+/// t is Student's. `repeats`: Statistics::repeats. Nothing is known without row_slopes, of samples and of exact models.
+[[nodiscard]] BlockSlope block_slope(const CompareInput& input, double repeats);
+
+inline constexpr std::int64_t kBlockRows = 64;
+
+}  // namespace numcheck::metric
