@@ -13,8 +13,8 @@
 #include "reference/attention_lost_queries.hpp"
 #include "reference/attention_missing_sink.hpp"
 #include "reference/attention_padded_amax.hpp"
-#include "reference/attention_queries_beyond.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/attention_queries_beyond.hpp"
 #include "reference/attention_zero_channels.hpp"
 
 namespace numcheck::reference {

@@ -57,8 +57,8 @@ struct Shape {
 
 class Collector {
  public:
-  Collector(const CompareInput& input, const Shape& shape)
-      : input_(input), shape_(shape), setup_(make_setup(input)), rounding_(setup_.format.narrow ? 1.0 / 12 : 0) {}
+  Collector(const CompareInput& input, const Setup& setup, const Shape& shape)
+      : input_(input), setup_(setup), shape_(shape), rounding_(setup.format.narrow ? 1.0 / 12 : 0) {}
 
   /// Sums of all heads of one block of rows.
   void collect(std::int64_t matrix, std::int64_t block, std::span<Sums> sums) const {
@@ -106,8 +106,8 @@ class Collector {
   static constexpr double kUnknown = 1e30;  ///< in ulps
 
   const CompareInput& input_;
+  const Setup& setup_;
   const Shape& shape_;
-  Setup setup_;
   double rounding_;  ///< of the output, in square ulps
 };
 
@@ -131,6 +131,9 @@ class Closest {
     one.scatter = std::sqrt(repeats_ * std::max(0.0, squares)) / sums.signal;
     one.clusters = sums.bb * sums.bb / sums.b4;
     one.count = ++count_;
+    if (!std::isfinite(one.slack)) {
+      return;
+    }
     BlockSlope among = one;
     among.count = kTypical;
     const double over = std::fabs(one.slope) / among.limit();
@@ -163,14 +166,14 @@ double BlockSlope::limit() const {
   return slack + std::min(lambda * alike, std::max(shown, lambda * independent));
 }
 
-BlockSlope block_slope(const CompareInput& input, double repeats) {
+BlockSlope block_slope(const CompareInput& input, const Setup& setup, double repeats) {
   const bool sampled = input.sample != nullptr && !input.sample->all();
   if (input.row_slopes.empty() || sampled || input.model->exact || input.model->one_error) {
     return {};
   }
   const Shape shape(*input.port);
   std::vector<Sums> sums(static_cast<std::size_t>(shape.matrices * shape.blocks * shape.heads));
-  const Collector collector(input, shape);
+  const Collector collector(input, setup, shape);
   core::parallel_for(static_cast<std::size_t>(shape.matrices * shape.blocks), [&](std::size_t task) {
     const auto matrix = static_cast<std::int64_t>(task) / shape.blocks;
     const auto block = static_cast<std::int64_t>(task) % shape.blocks;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "metric/compare.hpp"
+#include "metric/setup.hpp"
 
 namespace numcheck::metric {
 
@@ -17,7 +18,7 @@ namespace numcheck::metric {
 ///
 /// that is, errors of a row's channels may be one, but rows are independent of one another but for s, CompareInput::row_slopes;
 /// t is Student's. `repeats`: Statistics::repeats. Nothing is known without row_slopes, of samples and of exact models.
-[[nodiscard]] BlockSlope block_slope(const CompareInput& input, double repeats);
+[[nodiscard]] BlockSlope block_slope(const CompareInput& input, const Setup& setup, double repeats);
 
 inline constexpr std::int64_t kBlockRows = 64;
 

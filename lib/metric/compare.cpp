@@ -288,7 +288,7 @@ Statistics compare(const CompareInput& given) {
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
   add_flips(pass, input, out);
-  out.block = block_slope(input, std::max(1.0, out.repeats));
+  out.block = block_slope(input, setup, std::max(1.0, out.repeats));
   add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);
   if (input.have_allclose) {

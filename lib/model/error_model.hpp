@@ -3,12 +3,12 @@
 
 #include <array>
 #include <functional>
-#include <vector>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/codec.hpp"
 #include "core/dtype.hpp"

@@ -63,11 +63,12 @@ constexpr std::array kGates = {
              "boundary between two numbers",
              "what that exceeds once in 10^6 comparisons of independent errors",
              "arithmetic that is coarser, or a scale that is wrong, in one row, column, tile or matrix"},
-    GateInfo{Gate::block_slope, "block slope",
-             "of attention's outputs, slope of e on the value in the 64 rows of one head, or in the whole head, that are "
-             "closest to their limit",
-             "what rows may be off by as a whole, and lambda(N) standard errors, as if all of a row had one error",
-             "a wrong scale in one head, one tile, or in some heads more than in others"},
+    GateInfo{
+        Gate::block_slope, "block slope",
+        "of attention's outputs, slope of e on the value in the 64 rows of one head, or in the whole head, that are "
+        "closest to their limit",
+        "what rows may be off by as a whole, and lambda(N) standard errors, as if all of a row had one error",
+        "a wrong scale in one head, one tile, or in some heads more than in others"},
     GateInfo{
         Gate::replayed_scale, "G5 scale",
         "of matrix products whose rounding errors are those of the hardware's model, replayed on up to 1024 outputs, "

@@ -30,7 +30,7 @@ struct HeadProblem {
   [[nodiscard]] BlockSlope slope(double repeats = 1) const {
     CompareInput input = problem.input();
     input.row_slopes = row_slopes;
-    return block_slope(input, repeats);
+    return block_slope(input, make_setup(input), repeats);
   }
   /// Multiplies rows of a head.
   void scale(std::int64_t matrix, std::int64_t head, std::int64_t first, std::int64_t end, double factor) {
@@ -113,7 +113,8 @@ TEST(BlockSlopes, rows_that_repeat_count_less) {
 
 TEST(BlockSlopes, nothing_is_known_without_row_slopes_and_of_exact_models) {
   HeadProblem p(Dtype::fp32);
-  EXPECT_EQ(block_slope(p.problem.input(), 1).count, 0U);
+  const CompareInput without = p.problem.input();
+  EXPECT_EQ(block_slope(without, make_setup(without), 1).count, 0U);
   p.problem.model.exact = true;
   EXPECT_EQ(p.slope().count, 0U);
 }
