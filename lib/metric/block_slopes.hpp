@@ -17,7 +17,8 @@ namespace numcheck::metric {
 ///   limit       = slack + min(lambda alike, max(t(lambda, rows) scatter, lambda independent))
 ///
 /// that is, errors of a row's channels may be one, but rows are independent of one another but for s, CompareInput::row_slopes;
-/// t is Student's. `repeats`: Statistics::repeats. Nothing is known without row_slopes, of samples and of exact models.
+/// t is Student's. `repeats`: how many elements are rounded as one, repeats.hpp. Nothing is known without row_slopes, of
+/// samples and of exact models.
 [[nodiscard]] BlockSlope block_slope(const CompareInput& input, const Setup& setup, double repeats);
 
 inline constexpr std::int64_t kBlockRows = 64;

@@ -113,6 +113,20 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   out.slope_flip_step = ratio(largest_of(sums.step), b);
 }
 
+/// Where the scatter of rows shows how alike they are, those that one error moves together count as one instead of
+/// model.rounding_copies.
+double repeats_of_rows(const Statistics& s, const CompareInput& input) {
+  const model::ErrorModel& model = *input.model;
+  if (!model.scatter_shows) {
+    return std::max(1.0, s.repeats);
+  }
+  const op::Port shape = clustered_shape(*input.port);
+  const Lines columns{.length = shape.rows, .stride = shape.cols};
+  return std::max(1.0, model.slope_copies) *
+         std::max({repeats_of(input.expected), agreeing(input, shape),
+                   rounded_together(input.expected, columns, model.output, model.output_scale)});
+}
+
 void add_lattices(const LatticeSums& sums, Statistics& out) {
   static_assert(std::tuple_size_v<decltype(out.lattices)> == kLattices);
   for (std::size_t l = 0; l < out.lattices.size(); ++l) {
@@ -288,7 +302,7 @@ Statistics compare(const CompareInput& given) {
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
   add_flips(pass, input, out);
-  out.block = block_slope(input, setup, std::max(1.0, out.repeats));
+  out.block = block_slope(input, setup, repeats_of_rows(out, input));
   add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);
   if (input.have_allclose) {

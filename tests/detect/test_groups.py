@@ -40,6 +40,7 @@ BLOCKS = [
     ("tile", 2e-3, attention("attention_bwd", "bf16", mask="causal")),
     ("tile", 1.5e-4, attention("attention_fwd", "fp16", layout="sbhd")),
     ("tile", 4e-4, attention("attention_bwd", "fp16")),
+    ("tile", 0.05, attention("attention_fwd", "fp8_hybrid")),
 ]
 
 
