@@ -105,7 +105,7 @@ double largest_of(const op::OutputValues& output) {
   return largest;
 }
 
-/// Of o, as it would be without the sink: the share is 1 - |got - that| / (got - expected).
+/// Of o, as it would be without the sink, which other outputs lack: the share is 1 - |got - that| / (got - expected).
 void explain_amax(const op::FindingRequest& request, const op::OutputValues& o, const op::OutputValues& vanilla,
                   std::vector<op::Finding>& findings) {
   const auto amax = std::ranges::find(request.outputs, std::string_view("o_amax"), &op::Delivered::port);
@@ -144,7 +144,9 @@ void explain_missing_sink(const op::FindingRequest& request, std::vector<op::Fin
       add_if_explained(findings, op::kSinkMissing, *output, op::Finding::About::numbers, share, kCause);
     }
   }
-  explain_amax(request, *o, *std::ranges::find(vanilla.outputs, "o", &op::OutputValues::port), findings);
+  if (std::ranges::find(findings, op::kSinkMissing.name, &op::Finding::name) != findings.end()) {
+    explain_amax(request, *o, *std::ranges::find(vanilla.outputs, "o", &op::OutputValues::port), findings);
+  }
 }
 
 }  // namespace numcheck::reference

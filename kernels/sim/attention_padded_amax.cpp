@@ -98,7 +98,7 @@ std::string needs_partial_queries(const Call& call) {
 
 std::string needs_padded_queries(const Call& call) {
   const auto p = op::from_params<op::AttentionParams>(call.c->params);
-  const std::string obstacle = "tensors have no scales, or no 64 queries are all padding beside more than 128 keys";
+  std::string obstacle = "tensors have no scales, or no 64 queries are all padding beside more than 128 keys";
   if (!op::has_scales(*call.c->mode) || p.is_ragged() || !p.has_lengths()) {
     return obstacle;
   }

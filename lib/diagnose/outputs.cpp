@@ -269,7 +269,7 @@ std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
   const op::Port port = port_of(evidence);
   const core::DtypeInfo& info = core::dtype_info(port.dtype);
   std::vector<Hypothesis> all;
-  if (!is_narrow(port.dtype)) {
+  if (!is_narrow(port.dtype) || evidence.is_of_blocks) {  // rounding is the same in all blocks
     return all;
   }
   const auto truncate = [dtype = port.dtype](double y) {

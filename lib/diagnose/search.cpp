@@ -12,6 +12,7 @@
 #include "diagnose/one_pass.hpp"
 #include "diagnose/told.hpp"
 #include "diagnose/trials.hpp"
+#include "tolerance/gate_table.hpp"
 #include "verdict/evaluate.hpp"
 
 namespace numcheck::diagnose {
@@ -200,8 +201,14 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   }
   diagnosis.kind = Diagnosis::Kind::unexplained;
   diagnosis.port = failed->port;
+  diagnosis.is_of_blocks = std::ranges::all_of(failed->criteria, [](const tolerance::Criterion& criterion) {
+    return criterion.ok || criterion.name == tolerance::gate_name(tolerance::Gate::block_slope);
+  });
   add_unwritten(subject, *failed, diagnosis);
   add_amax(subject, *failed, diagnosis);
+  if (diagnosis.is_of_blocks) {
+    add_block(*failed, diagnosis);
+  }
   const std::optional<Subject> pass = one_pass(subject, failed->port);
   search_all(pass.has_value() ? *pass : subject, *failed, effort, start, !pass.has_value(), diagnosis);
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);

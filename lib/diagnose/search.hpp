@@ -47,6 +47,7 @@ struct Diagnosis {
   verdict::RunResult declared;
   FactsByPort elements;                ///< as declared
   std::string port;                    ///< the output that is explained; empty if none is wrong
+  bool is_of_blocks = false;           ///< only the slopes of single blocks or heads are wrong in it
   double rms_error = 0;                ///< of it, as declared
   double cosine = 0;                   ///< of the angle between it and what is expected as declared
   std::vector<Explanation> passing;    ///< the best first; those of equal rank cannot be told apart

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -19,6 +21,7 @@ std::span<const ToldCause> told_causes() {
       ToldCause{"amax_too_large", "a maximum above that of the output which it is of"},
       ToldCause{"written_outside", "memory outside the tensors that the run wrote (of cases that te-numcheck runs)"},
       ToldCause{"input_overwritten", "an input that the run changed (of cases that te-numcheck runs)"},
+      ToldCause{"block_scaled=FACTOR", "64 successive queries or keys of one head, or a whole head, times that factor"},
       ToldCause{"runs_differ", "other bits when the run is repeated (of cases that te-numcheck runs)"}};
   return kAll;
 }
@@ -45,9 +48,8 @@ void add_unwritten(const Subject& subject, const verdict::OutputResult& output, 
 
 bool add_conduct(const Subject& subject, Diagnosis& diagnosis) {
   const Conduct& conduct = subject.conduct;
-  const auto add = [&](std::string name, std::string cause, std::string remedy) {
-    Explanation told{
-        .name = name, .family = name, .cause = std::move(cause), .remedy = std::move(remedy), .failing = {}};
+  const auto add = [&](const std::string& name, const std::string& cause, const std::string& remedy) {
+    Explanation told{.name = name, .family = name, .cause = cause, .remedy = remedy, .failing = {}};
     told.passes = told.is_finding = true;
     told.share = 1;
     diagnosis.passing.push_back(std::move(told));
@@ -88,6 +90,23 @@ void add_findings(const verdict::OutputResult& output, double least, bool only_r
                                    .is_finding = true});
     }
   }
+}
+
+void add_block(const verdict::OutputResult& output, Diagnosis& diagnosis) {
+  const metric::BlockSlope& block = output.statistics.block;
+  const std::int64_t end = block.first_row + block.rows - 1;
+  diagnosis.passing.push_back(
+      {.name = fmt::format("block_scaled={:.6g}", 1 + block.slope),
+       .family = "block_scaled",
+       .cause = fmt::format("rows {} to {} of head {}, matrix {} (all from 0) of {} are {:.3g} % too {} on average",
+                            block.first_row, end, block.head, block.matrix, output.port, 100 * std::fabs(block.slope),
+                            block.slope > 0 ? "large" : "small"),
+       .remedy =
+           "Look at what only this head or tile is multiplied by: its scale, its row sums, its share of a reduction.",
+       .passes = true,
+       .share = 1,
+       .failing = {},
+       .is_finding = true});
 }
 
 void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis) {

@@ -23,6 +23,9 @@ void add_unwritten(const Subject& subject, const verdict::OutputResult& output, 
 /// A maximum that is not that of the output which it is of.
 void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis);
 
+/// The block of rows, or the head, whose slope is wrong, where nothing else is.
+void add_block(const verdict::OutputResult& output, Diagnosis& diagnosis);
+
 /// The op's own diagnoses, which name a cause and measure what it explains, of at least that share. `only_roundings`: those of
 /// partial results.
 void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis);

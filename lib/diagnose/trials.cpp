@@ -102,7 +102,8 @@ void Trials::with_evidence(const Subject& subject, const std::function<void(cons
   }
   const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
   is_exact_ = values->bit_exact || values->unpredictable;
-  body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong, expected.sample});
+  body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong, expected.sample,
+                diagnosis_.is_of_blocks});
 }
 
 std::vector<Hypothesis> Trials::made_by(const CatalogueRow& row, const Evidence& evidence) {

@@ -113,16 +113,14 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   out.slope_flip_step = ratio(largest_of(sums.step), b);
 }
 
-/// Where the scatter of rows shows how alike they are, those that one error moves together count as one instead of
-/// model.rounding_copies.
-double repeats_of_rows(const Statistics& s, const CompareInput& input) {
+/// How many elements of a block are rounded as one: rows may hardly differ. model.rounding_copies, which is for the worst case,
+/// counts where the scatter of rows does not show that.
+double repeats_of_rows(const CompareInput& input) {
   const model::ErrorModel& model = *input.model;
-  if (!model.scatter_shows) {
-    return std::max(1.0, s.repeats);
-  }
   const op::Port shape = clustered_shape(*input.port);
   const Lines columns{.length = shape.rows, .stride = shape.cols};
-  return std::max(1.0, model.slope_copies) *
+  const double copies = model.scatter_shows ? model.slope_copies : std::max(model.slope_copies, model.rounding_copies);
+  return std::max(1.0, copies) *
          std::max({repeats_of(input.expected), agreeing(input, shape),
                    rounded_together(input.expected, columns, model.output, model.output_scale)});
 }
@@ -302,7 +300,9 @@ Statistics compare(const CompareInput& given) {
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
   add_flips(pass, input, out);
-  out.block = block_slope(input, setup, repeats_of_rows(out, input));
+  if (!input.row_slopes.empty()) {
+    out.block = block_slope(input, setup, repeats_of_rows(input));
+  }
   add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);
   if (input.have_allclose) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tolerance/accumulation.hpp"
 #include "tolerance/tracked.hpp"
@@ -63,8 +64,25 @@ bool weights_differ(const model::ModelRequest& request, const op::AttentionParam
          request.second_pattern.coherence <= kOneSign;
 }
 
+namespace {
+
+/// True if an operand's first numbers have hardly any magnitudes: weights are then few numbers as well.
+bool has_few_magnitudes(const op::Operand* operand) {
+  constexpr std::size_t kLooked = 256, kFew = 8;
+  std::set<double> magnitudes;
+  for (std::size_t i = 0; operand != nullptr && i < std::min(kLooked, operand->elements()); ++i) {
+    magnitudes.insert(std::fabs(operand->data[i]));
+  }
+  return operand != nullptr && magnitudes.size() <= std::min(kFew, operand->elements() / 2);
+}
+
+}  // namespace
+
 bool rows_differ(const model::ModelRequest& request) {
   constexpr double kOneSign = 0.9;
+  if (has_few_magnitudes(request.first) || has_few_magnitudes(request.second)) {
+    return false;
+  }
   return AttentionProducts(request).tf32_unit() == 0 && !request.constant_inputs && !has_few_values(request) &&
          request.first_pattern.coherence <= kOneSign && request.second_pattern.coherence <= kOneSign;
 }

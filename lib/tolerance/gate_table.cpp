@@ -63,12 +63,14 @@ constexpr std::array kGates = {
              "boundary between two numbers",
              "what that exceeds once in 10^6 comparisons of independent errors",
              "arithmetic that is coarser, or a scale that is wrong, in one row, column, tile or matrix"},
-    GateInfo{
-        Gate::block_slope, "block slope",
-        "of attention's outputs, slope of e on the value in the 64 rows of one head, or in the whole head, that are "
-        "closest to their limit",
-        "what rows may be off by as a whole, and lambda(N) standard errors, as if all of a row had one error",
-        "a wrong scale in one head, one tile, or in some heads more than in others"},
+    GateInfo{Gate::block_slope, "block slope",
+             "of attention's outputs, by what factor, less 1, the 64 successive rows of one head, or the whole head, "
+             "that are "
+             "closest to their limit are too large or too small",
+             "what rounded weights and sums may do to whole rows, and lambda(N) standard errors as the rows show them, "
+             "N the "
+             "number of blocks and heads",
+             "a wrong scale in one head or one tile, or in some heads more than in others"},
     GateInfo{
         Gate::replayed_scale, "G5 scale",
         "of matrix products whose rounding errors are those of the hardware's model, replayed on up to 1024 outputs, "

@@ -133,9 +133,11 @@ void add_block(Gates& gates, const metric::Statistics& s) {
   if (block.count == 0) {
     return;
   }
-  gates.add(Gate::block_slope, std::fabs(block.slope), block.limit(),
-            fmt::format("rows {} to {} of matrix {}, head {}: {:+.3g}; {} blocks and heads", block.first_row,
-                        block.first_row + block.rows - 1, block.matrix, block.head, block.slope, block.count));
+  gates.add(
+      Gate::block_slope, std::fabs(block.slope), block.limit(),
+      fmt::format("rows {} to {} of head {}, matrix {} (from 0) are {:.3g} % too {}; the worst of {} blocks and heads",
+                  block.first_row, block.first_row + block.rows - 1, block.head, block.matrix,
+                  100 * std::fabs(block.slope), block.slope > 0 ? "large" : "small", block.count));
 }
 
 /// A sum of independent changes with that variance, none larger than `step`, exceeds this once in e^15 = 3e6 cases

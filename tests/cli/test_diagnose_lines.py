@@ -122,6 +122,16 @@ class DiagnoseLines(CliTest):
                 found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
                 self.assertEqual([cause["name"] for cause in found["causes"]][:1], [named])
 
+    def test_a_block_of_a_head_that_is_scaled_by_less_than_rounding(self):
+        case = {"op": "attention_fwd", "mode": "bf16", "backend": "sim", "seed": 1,
+                "params": {"batches": 2, "heads": 4, "sq": 256, "sk": 256, "d": 64}}
+        self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--no-save", "--inject", "perturb_tile=0.002",
+                     "--keep-tensors", "kept", code=1)
+        (file,) = (self.folder / "kept").iterdir()
+        found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
+        self.assertRegex(found["causes"][0]["name"], "^block_scaled=1.00[12]")
+        self.assertIn("rows 0 to 63 of head 2, matrix 1", found["causes"][0]["cause"])
+
     def test_inputs_of_an_exact_leg_leave_no_room(self):
         case = {"op": "gemm", "mode": "fp8_e4m3", "backend": "sim", "inputs": {"distribution": "exact"},
                 "params": {"m": 64, "n": 48, "k": 768, "trans_b": True, "output": "fp32", "accumulate": "split"}}

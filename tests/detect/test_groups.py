@@ -1,5 +1,6 @@
 """A fault in one row or one tile is caught not far above the size at which it would be caught in the whole output."""
 
+import json
 import unittest
 
 from faults import PlantsFaults, first_failing, key
@@ -53,6 +54,21 @@ class Groups(PlantsFaults):
                 self.assertEqual(first_failing(run), "block slope")
         for result in self.run_cases([planted for *_, planted in BLOCKS], SIM, code=0).values():
             self.assertEqual(result["status"], "pass", result["reason"])
+
+    def test_rows_that_hardly_differ_are_one(self):
+        """Scores of 1e-3 and a power of two of keys: all rows of dv are nearly the same, and rounded alike."""
+        inputs = {"distribution": "normal", "sigma": 0.02, "do": {"distribution": "normal"}}
+        cases = [{**attention("attention_bwd", "bf16", batches=1, heads=2, sk=512), "inputs": inputs},
+                 {**attention("attention_bwd", "bf16", batches=1, heads=4, kv_heads=1, sk=1024), "inputs": inputs},
+                 {**attention("attention_bwd", "fp16", batches=1, heads=2, sk=512), "inputs": inputs},
+                 {**attention("attention_fwd", "fp16", batches=1, heads=2, sq=2048, sk=128, d=8),
+                  "inputs": {"distribution": "normal", "sigma": 0.02}},
+                 {**attention("attention_bwd", "bf16", sq=127, sk=127, d=16, kv_heads=2, window_left=86),
+                  "inputs": {"distribution": "large_mean", "mean": -1, "sigma": 0.00390625}}]
+        plan = self.plan(cases=[{**one, "seed": [1, 2, 3]} for one in cases])
+        self.run_cli("run", plan, "--device", SIM, "--no-save", "--json", "report.json", code=0)
+        for result in json.loads((self.folder / "report.json").read_text())["cases"]:
+            self.assertIn(result["status"], ("pass", "inconclusive"), result["reason"])
 
     def test_errors_of_one_row_or_tile_are_caught(self):
         for part, size, planted in CAUGHT:
