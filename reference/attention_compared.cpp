@@ -25,6 +25,14 @@ std::vector<std::size_t> Compared::judged() const {
   return elements;
 }
 
+double largest_magnitude(std::span<const double> values) {
+  double most = 0;
+  for (const double value : values) {
+    most = std::isfinite(value) ? std::fmax(most, std::fabs(value)) : most;
+  }
+  return most;
+}
+
 std::optional<Compared> compared(const op::FindingRequest& request, std::string_view port) {
   const auto got = std::ranges::find(request.outputs, port, &op::Delivered::port);
   const auto expected = std::ranges::find(request.expected->outputs, port, &op::OutputValues::port);

@@ -49,6 +49,9 @@ struct Compared {
 void add_if_explained(std::vector<op::Finding>& findings, const op::KnownCause& known, const Compared& output,
                       op::Finding::About about, double share, std::string cause);
 
+/// The largest finite magnitude; 0 if there is none.
+[[nodiscard]] double largest_magnitude(std::span<const double> values);
+
 /// First element of position i.
 [[nodiscard]] inline std::size_t element_at(const op::HeadPlace& place, std::int64_t i) noexcept {
   return static_cast<std::size_t>(place.first + i * place.stride);

@@ -97,14 +97,6 @@ double part_of_difference(const Compared& output, std::span<const double> vanill
   return 1 - std::max(0.0, std::fabs(1 - t) - (t > kFewestErrors * error ? kDoubt * error : 0));
 }
 
-double largest_of(const op::OutputValues& output) {
-  double largest = 0;
-  for (const double y : output.value.span()) {
-    largest = std::isfinite(y) ? std::fmax(largest, std::fabs(y)) : largest;
-  }
-  return largest;
-}
-
 /// Of o, as it would be without the sink, which other outputs lack: the share is 1 - |got - that| / (got - expected).
 void explain_amax(const op::FindingRequest& request, const op::OutputValues& o, const op::OutputValues& vanilla,
                   std::vector<op::Finding>& findings) {
@@ -112,10 +104,10 @@ void explain_amax(const op::FindingRequest& request, const op::OutputValues& o, 
   if (amax == request.outputs.end() || !request.sample->all()) {
     return;
   }
-  const double got = amax->value[0], expected = largest_of(o);
+  const double got = amax->value[0], expected = largest_magnitude(o.value.span());
   if (got > expected) {
     add_if_explained(findings, op::kSinkMissing, Compared{.port = amax->port}, op::Finding::About::numbers,
-                     1 - std::fabs(got - largest_of(vanilla)) / (got - expected), kCause);
+                     1 - std::fabs(got - largest_magnitude(vanilla.value.span())) / (got - expected), kCause);
   }
 }
 

@@ -72,15 +72,6 @@ std::span<const double> expected_of(const op::FindingRequest& request, std::stri
   return found == request.expected->outputs.end() ? std::span<const double>() : found->value.span();
 }
 
-/// The largest finite magnitude.
-double largest(std::span<const double> values) {
-  double most = 0;
-  for (const double value : values) {
-    most = std::isfinite(value) ? std::fmax(most, std::fabs(value)) : most;
-  }
-  return most;
-}
-
 /// Calls body(batch, head, query) for all queries in groups of padding whose sequence has whole blocks of keys.
 template <class Body>
 void for_each_padded(const AttentionProblem& problem, const Blocks& blocks, const Body& body) {
@@ -111,7 +102,7 @@ double padded_output(const AttentionProblem& problem, const Blocks& blocks, cons
   double most = 0;
   for_each_padded(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     const op::HeadPlace place = op::head_place(problem.params(), op::Side::queries, batch, head, channels);
-    most = std::fmax(most, largest(o.subspan(element_at(place, i), static_cast<std::size_t>(channels))));
+    most = std::fmax(most, largest_magnitude(o.subspan(element_at(place, i), static_cast<std::size_t>(channels))));
   });
   return most;
 }
@@ -124,8 +115,8 @@ void explain_padded_amax(const op::FindingRequest& request, const AttentionProbl
   if (!p.has_lengths() || p.is_ragged() || p.has_dropout() || p.bias != "none") {
     return;
   }
-  std::array all = {Amax{"s_amax", largest(expected_of(request, "s_amax"))},
-                    Amax{"o_amax", largest(expected_of(request, "o"))}};
+  std::array all = {Amax{"s_amax", largest_magnitude(expected_of(request, "s_amax"))},
+                    Amax{"o_amax", largest_magnitude(expected_of(request, "o"))}};
   for (Amax& amax : all) {
     const auto delivered = std::ranges::find(request.outputs, amax.port, &op::Delivered::port);
     amax.got = delivered == request.outputs.end() ? 0 : delivered->value[0];

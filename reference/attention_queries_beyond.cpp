@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "core/codec.hpp"
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kTile = 128;
 
-/// The largest |sum of v| / (n + exp(sink)) of all heads and channels.
+/// The largest |sum of v| / (n + exp(sink)) of all heads and channels. The operands are codes.
 double largest_mean(const AttentionProblem& problem) {
   const op::AttentionParams& p = problem.params();
   double largest = 0;
@@ -34,15 +33,6 @@ double largest_mean(const AttentionProblem& problem) {
   return largest;
 }
 
-/// NaN counts for nothing.
-double largest_of(std::span<const double> numbers) {
-  double largest = 0;
-  for (const double x : numbers) {
-    largest = std::fmax(largest, std::fabs(x));
-  }
-  return largest;
-}
-
 }  // namespace
 
 void explain_queries_beyond(const op::FindingRequest& request, const AttentionProblem& problem,
@@ -54,7 +44,7 @@ void explain_queries_beyond(const op::FindingRequest& request, const AttentionPr
       (p.window_left >= 0 || p.window_right >= 0) || p.bias != "none" || p.sq % kTile == 0) {
     return;
   }
-  const double got = amax->value[0], largest = largest_of(o->got);
+  const double got = amax->value[0], largest = largest_magnitude(o->got);
   constexpr double kRounding = 1e-3;  // of FP8 products' sums
   const double beyond = largest_mean(problem);
   if (got > largest && std::fabs(got - beyond) <= kRounding * got) {

@@ -180,6 +180,13 @@ void search_all(const Subject& subject, const verdict::OutputResult& failed, con
   }
 }
 
+/// Whether that gate fails, and no other.
+bool fails_only(const verdict::OutputResult& output, tolerance::Gate gate) {
+  const auto failing = [](const tolerance::Criterion& criterion) { return !criterion.ok; };
+  return std::ranges::count_if(output.criteria, failing) == 1 &&
+         std::ranges::find_if(output.criteria, failing)->name == tolerance::gate_name(gate);
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Subject& subject, const Effort& effort) {
@@ -201,9 +208,7 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   }
   diagnosis.kind = Diagnosis::Kind::unexplained;
   diagnosis.port = failed->port;
-  diagnosis.is_of_blocks = std::ranges::all_of(failed->criteria, [](const tolerance::Criterion& criterion) {
-    return criterion.ok || criterion.name == tolerance::gate_name(tolerance::Gate::block_slope);
-  });
+  diagnosis.is_of_blocks = fails_only(*failed, tolerance::Gate::block_slope);
   add_unwritten(subject, *failed, diagnosis);
   add_amax(subject, *failed, diagnosis);
   if (diagnosis.is_of_blocks) {

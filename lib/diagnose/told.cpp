@@ -95,6 +95,9 @@ void add_findings(const verdict::OutputResult& output, double least, bool only_r
 void add_block(const verdict::OutputResult& output, Diagnosis& diagnosis) {
   const metric::BlockSlope& block = output.statistics.block;
   const std::int64_t end = block.first_row + block.rows - 1;
+  // Of sum e^2 / V the part s^2 sum y^2 / V of the block, at least.
+  const double explained = std::pow(block.slope / block.independent, 2);
+  const double all = std::pow(output.statistics.z_rms, 2) * static_cast<double>(output.statistics.finite);
   diagnosis.passing.push_back(
       {.name = fmt::format("block_scaled={:.6g}", 1 + block.slope),
        .family = "block_scaled",
@@ -104,7 +107,7 @@ void add_block(const verdict::OutputResult& output, Diagnosis& diagnosis) {
        .remedy =
            "Look at what only this head or tile is multiplied by: its scale, its row sums, its share of a reduction.",
        .passes = true,
-       .share = 1,
+       .share = std::min(1.0, explained / all),
        .failing = {},
        .is_finding = true});
 }
