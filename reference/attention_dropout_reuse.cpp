@@ -73,7 +73,7 @@ std::optional<Draws> without_repeats(const op::AttentionParams& p, std::span<con
 
 /// True if independent draws would hardly be equal so often: once in 10^3 masks, of those that failed a gate already, whichever
 /// reuse is looked for.
-bool is_no_chance(double repeats, double probability, double reuses) {
+bool hardly_by_chance(double repeats, double probability, double reuses) {
   constexpr double kOneIn = 1e3;
   return repeats * std::log1p(-2 * probability * (1 - probability)) < -std::log(kOneIn * reuses);
 }
@@ -97,22 +97,22 @@ struct Found {
   Draws once;
 };
 
-/// Those that explain most weights: several if the mask is so small that they make no difference in it.
+/// Those that explain most weights, and those that explain fewer, if the rest may be equal by chance: several in a small mask.
 std::vector<Found> find_reuses(const op::AttentionParams& p, std::span<const double> mask) {
   const std::vector<Reuse> reuses = possible_reuses();
-  std::vector<Found> best;
+  const auto is_no_chance = [&](double repeats) {
+    return hardly_by_chance(repeats, p.dropout, static_cast<double>(reuses.size()));
+  };
+  std::vector<Found> found;
+  double most = 0;
   for (const Reuse& reuse : reuses) {
-    std::optional<Draws> once = without_repeats(p, mask, reuse);
-    if (!once || !is_no_chance(once->repeats, p.dropout, static_cast<double>(reuses.size())) ||
-        (!best.empty() && once->repeats < best.front().once.repeats)) {
-      continue;
+    if (std::optional<Draws> once = without_repeats(p, mask, reuse); once && is_no_chance(once->repeats)) {
+      most = std::max(most, once->repeats);
+      found.push_back({reuse, *std::move(once)});
     }
-    if (!best.empty() && once->repeats > best.front().once.repeats) {
-      best.clear();
-    }
-    best.push_back({reuse, *std::move(once)});
   }
-  return best;
+  std::erase_if(found, [&](const Found& reuse) { return is_no_chance(most - reuse.once.repeats); });
+  return found;
 }
 
 /// Whether the draws look right, at a level at which an excuse is not had too cheaply: they are fewer than the weights.
