@@ -42,17 +42,18 @@ double alike(double ulps, bool few_values) {
   return few_values ? 1 : std::exp(-4 * std::numbers::pi * std::numbers::pi * ulps * ulps);
 }
 
-/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, unless it
-/// is normalised before. `spread`: of their scores.
+/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, which is 1
+/// unless it is normalised before, or the sink is larger: kernels may weigh relative to that. `spread`: of their scores.
 double rounded_alike(const QueryCommon& common, const QueryFacts& facts, AttentionFact spread) {
   if (common.unit == 0) {
     return 0;
   }
   const double largest = std::min(1.0, facts[AttentionFact::largest_weight]);
+  const bool all_rounded = common.normalised || facts[AttentionFact::sink_share] > largest;
   // Where all weights are subnormal, their rounding errors are larger.
   const double subnormal = largest == 0 ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
   return alike(facts[spread] / (2 * common.unit * subnormal), common.few_values) *
-         (common.normalised ? subnormal : 1 - largest);
+         (all_rounded ? subnormal : 1 - largest);
 }
 
 /// Of the weights of all keys, a sink left out: what an error of some of them is to an output.
@@ -271,7 +272,7 @@ QueryError QueryErrors::largest(double lse) const {
   const double steps = common_.products.scale_steps();
   const double rounded = u * ((5 + steps) * argument_ + keys_ + 16 + 2 * std::fabs(lse));
   constexpr double kSecondOrder = 4;
-  return {std::min(apart.bound, std::max(most - largest_, largest_ - least) + largest_ * rounded),
+  return {std::min(apart.bound, std::max(most - largest_, largest_ - least) + largest_ * std::expm1(rounded)),
           std::min(apart.variance,
                    largest_ * others * weights_.variance *
                            std::exp(std::min(kSteepestScore, kSecondOrder * weights_.variance)) +
@@ -280,7 +281,8 @@ QueryError QueryErrors::largest(double lse) const {
 
 double QueryErrors::shared_slope() const {
   // No value is more than `keys` times as large as their mean.
-  const double others = common_.normalised ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
+  const bool all_rounded = common_.normalised || sink_share_ > largest_;
+  const double others = all_rounded ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
   return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * equal_ + stored_.sink +
          saturated_ + stored_.variance * stored_.scatter +
          sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));
