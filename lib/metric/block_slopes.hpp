@@ -6,12 +6,13 @@
 
 namespace numcheck::metric {
 
-/// Of an output of heads, a block is kBlockRows rows of one head. With w = 1 / V, V the predicted second moment of an element's
-/// error and of the output's rounding, and r_i the row's part of sum w y^2:
+/// Of an output of heads, a block is kBlockRows rows of one head. With e the error, in 16- and 8-bit formats got - RN(y), because
+/// what rows of a single key leave to round may be the same part of all their elements; w = 1 / V, V the predicted second moment
+/// of e: V_arith and, in these formats, f ulp^2, f = min(1/6, max(1/12, E|e_arith| / ulp)); and r_i the row's part of sum w y^2:
 ///
 ///   slope       = sum w y e / sum w y^2
 ///   slack       = sum r_i s_i / sum w y^2 + model.slope_slack + 1.5 times the model's truncation
-///   alike^2     = repeats (sum over rows of (sum over the row of |w y| sqrt(V_arith))^2 + sum (w y ulp)^2 / 12) / (sum w y^2)^2
+///   alike^2     = repeats (sum over rows of (sum over the row of |w y| sqrt(V_arith))^2 + sum f (w y ulp)^2) / (sum w y^2)^2
 ///   independent = 1 / sqrt(sum w y^2), times sqrt(repeats)
 ///   scatter^2   = sum over rows of (a_i - slope r_i)^2 / (sum w y^2)^2, a_i the row's part of sum w y e, times repeats
 ///   limit       = slack + min(lambda alike, max(t(lambda, rows) scatter, lambda independent))

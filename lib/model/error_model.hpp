@@ -149,6 +149,7 @@ struct ModelRequest {
   double second_max = 0;
   data::Pattern first_pattern;
   data::Pattern second_pattern;
+  bool others_ordered = false;         ///< a further operand is constant or structured (data::Order)
   const op::Operand* first = nullptr;  ///< the operands themselves; null if only their patterns are known
   const op::Operand* second = nullptr;
   bool constant_inputs = false;  ///< every drawn input is a single repeated number

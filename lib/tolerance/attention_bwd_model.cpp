@@ -187,8 +187,10 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
                          request.second_max * request.second_scale;
   const SumError& scores = common.scores;
   const bool scaled = common.products.scaled;  // the slope for the largest score says too little
-  model.slope_slack =
-      (static_cast<double>(terms) + 16) * u + largest * ((scaled ? 0 : std::sqrt(scores.common)) + 3 * u);
+  const double alike_scores =
+      scores_are_constant(request) ? 2 * common.products.tf32_unit() : 0;  // as q and k are rounded
+  model.slope_slack = (static_cast<double>(terms) + 16) * u +
+                      largest * ((scaled ? 0 : std::sqrt(scores.common)) + alike_scores + 3 * u);
   if (request.output_scale != 1) {
     model.bound_value = u;
     model.var_value = u * u / 3;

@@ -24,7 +24,7 @@ class RowShifts {
             std::string_view port)
       : judged_(judged),
         unit_(AttentionProducts(request).unit()),
-        ordered_(is_ordered(request)),
+        ordered_(is_any_ordered(request)),
         rounded_alike_(core::dtype_info(request.output).unit_roundoff / 2) {
     const AttentionProducts products(request);
     const double alike = ordered_ ? 2 * products.tf32_unit() : 0;  // do and v, rounded by the same part

@@ -56,13 +56,12 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
       of_values(port == "dv"),
       of_queries(port == "dq"),
-      ordered(is_ordered(request) || request.first_pattern.few_values || request.second_pattern.few_values),
+      ordered(is_any_ordered(request) || request.first_pattern.few_values || request.second_pattern.few_values),
       drops(p.has_dropout() && (port == "dq" || port == "dk")) {
   if (products.rounds_weights() && !products.scaled && port != "dbias") {
     largest = std::min(largest, core::dtype_info(rounded).max_finite);
   }
-  const auto constant = [](const data::Pattern& pattern) { return pattern.order == data::Order::constant; };
-  if (constant(request.first_pattern) && constant(request.second_pattern)) {
+  if (scores_are_constant(request)) {
     scores.value += equal_terms(static_cast<double>(p.d));
   }
   scores.value += ordered ? equal_operands() : 0;

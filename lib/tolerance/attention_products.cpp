@@ -46,6 +46,14 @@ bool is_ordered(const model::ModelRequest& request) {
   return request.first_pattern.order != data::Order::random || request.second_pattern.order != data::Order::random;
 }
 
+bool is_any_ordered(const model::ModelRequest& request) {
+  return is_ordered(request) || request.others_ordered;
+}
+
+bool scores_are_constant(const model::ModelRequest& request) {
+  return request.first_pattern.order == data::Order::constant && request.second_pattern.order == data::Order::constant;
+}
+
 bool has_few_values(const model::ModelRequest& request) {
   return request.exact_leg || request.constant_inputs || request.first_pattern.few_values ||
          request.second_pattern.few_values || is_ordered(request);

@@ -50,6 +50,12 @@ struct AttentionProducts {
 /// True if terms of one sign may follow each other in a sum, so that partial sums are far larger than the sum.
 [[nodiscard]] bool is_ordered(const model::ModelRequest& request);
 
+/// True if any input is, those that make no scores as well.
+[[nodiscard]] bool is_any_ordered(const model::ModelRequest& request);
+
+/// True if every element of queries, and every one of keys, has the same magnitude.
+[[nodiscard]] bool scores_are_constant(const model::ModelRequest& request);
+
 /// True if queries and keys are drawn from so few numbers that scores have few values, too.
 [[nodiscard]] bool has_few_values(const model::ModelRequest& request);
 

@@ -18,6 +18,7 @@ constexpr double kLostNumerator = 0x1p-112;  // FP32 numerators below 2^-126, in
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestError = 0.25;  // beyond, errors of weights are not proportional to those of scores
 constexpr double kSteepestScore = 600;  // whose exponential is a finite number
+constexpr double kSaturated = 0.8;      // of a cap: the spread of normal scores twice as large as the cap
 constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 
 // Of sums of squares of terms that round alike; facts of values are sums in FP32.
@@ -52,7 +53,9 @@ double rounded_alike(const QueryCommon& common, const QueryFacts& facts, Attenti
   const bool all_rounded = common.normalised || facts[AttentionFact::sink_share] > largest;
   // Where all weights are subnormal, their rounding errors are larger.
   const double subnormal = largest == 0 ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
-  return alike(facts[spread] / (2 * common.unit * subnormal), common.few_values) *
+  // Where most scores are at a cap, weights are two numbers.
+  const bool saturated = common.cap > 0 && facts[AttentionFact::score_spread] > kSaturated * common.cap;
+  return alike(facts[spread] / (2 * common.unit * subnormal), common.few_values || saturated) *
          (all_rounded ? subnormal : 1 - largest);
 }
 
@@ -214,7 +217,7 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
            square(largest_alike * equal_) + (square(stored_.sink) + square(saturated_)) / 3 + stored_.equal +
            square(sink_share_) * (weights_.shared + stored_.variance * stored_.coherent + square(stored_.shift))) *
               o * o +
-          alike_values(o, squares) * o * o + values_.value * (common_.ordered ? rho * rho : o * o) +
+          alike_values(o, rho, squares) * o * o + values_.value * (common_.ordered ? rho * rho : o * o) +
           stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values +
           square(common_.least) / 3 + (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
   if (!std::isfinite(e.bound)) {
@@ -237,8 +240,9 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
   return {e.bound, std::min(e.variance, square(most))};
 }
 
-double QueryErrors::alike_values(double o, double squares) const {
-  const bool equal = keys_ * squares <= o * o * kAlikeValues;
+double QueryErrors::alike_values(double o, double rho, double squares) const {
+  const bool one_value = (1 - sink_share_) * rho * rho <= o * o * kAlikeValues;
+  const bool equal = keys_ * squares <= o * o * kAlikeValues || (common_.few_values && one_value);
   return (equal ? equal_terms(keys_) : 0) + (equal || common_.ordered ? common_.operand / 3 : 0);
 }
 

@@ -73,7 +73,7 @@ class QueryErrors {
 
  private:
   /// What an element of o has of values that are rounded alike: part of its square.
-  [[nodiscard]] double alike_values(double o, double squares) const;
+  [[nodiscard]] double alike_values(double o, double rho, double squares) const;
 
   /// Error of a weight's numerator, relative. What all scores of a query have in common moves its log-sum-exp as well.
   struct WeightError {

@@ -91,6 +91,10 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     request.second_max = largest(1);
     request.second_pattern = data::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
   }
+  for (std::size_t i = 2; i < operands.size(); ++i) {
+    const data::Pattern pattern = data::pattern_of(c.inputs.of(operands[i].port), format_of(operands[i]));
+    request.others_ordered = request.others_ordered || pattern.order != data::Order::random;
+  }
   request.constant_inputs = inputs_are_constant(prepared, port);
   model::ErrorModel model = context.group->row->error_model(request, port.name);
   if (context.group->row->reference.tracked()) {

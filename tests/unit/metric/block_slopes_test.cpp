@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/codec.hpp"
 #include "problem.hpp"
 
 namespace numcheck::metric {
@@ -102,6 +103,24 @@ TEST(BlockSlopes, errors_of_whole_rows_pass) {
     }
     EXPECT_TRUE(passes(p.slope()));
   }
+}
+
+// p v of a single key: with p = 1/2 + 1/2048 every element is below a BF16 number of v / 2 by less than half an ulp, so that
+// all of them are rounded in the same direction.
+TEST(BlockSlopes, rounding_of_rows_of_one_key_passes_and_a_scale_of_them_does_not) {
+  HeadProblem p(Dtype::bf16, 1e-4);
+  const auto multiply = [&](double factor) {
+    for (std::int64_t at = 0; at < 2 * kRows * kHeads * kWidth; ++at) {
+      const auto index = static_cast<std::size_t>(at);
+      const double v = core::round_to(p.problem.expected[index], Dtype::bf16);
+      p.problem.expected[index] = v * (1 + 0x1p-10);
+      p.problem.set_got(at, core::round_to(v * (1 + 0x1p-10) * factor, Dtype::bf16));
+    }
+  };
+  multiply(1);
+  EXPECT_TRUE(passes(p.slope())) << p.slope().slope << " > " << p.slope().limit();
+  multiply(1.004);
+  EXPECT_FALSE(passes(p.slope()));
 }
 
 TEST(BlockSlopes, rows_that_repeat_count_less) {
