@@ -1,31 +1,27 @@
 #include "verdict/evaluate.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/declared_rounding.hpp"
-#include "verdict/decoded_outputs.hpp"
 #include "verdict/doubt.hpp"
 #include "verdict/exact_bits.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
+#include "verdict/own_gates.hpp"
 #include "verdict/replayed_amax.hpp"
 #include "verdict/replayed_scale.hpp"
 #include "verdict/settled.hpp"
 #include "verdict/whole_output.hpp"
-#include "verdict/wrong_formulas.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -57,30 +53,6 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
 }
 
-bool has_wrong_numbers(const tolerance::Criterion& criterion) {
-  return !criterion.ok && !tolerance::is_conduct(criterion.about);
-}
-
-using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
-
-/// The op's findings about the run, by what `expected` says.
-std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function,
-                                     const op::Values& expected) {
-  const DecodedOutputs delivered(*context.prepared, context.host);
-  return function({&context.group->params, context.inputs(), &expected, delivered.outputs(), &context.group->sample});
-}
-
-/// Findings that may explain why an output failed.
-std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op::Port& port) {
-  if (context.group->row->reference.diagnose == nullptr) {
-    return {};
-  }
-  std::vector<op::Finding> findings =
-      findings_of(context, context.group->row->reference.diagnose, expected_outputs(context, port));
-  std::erase_if(findings, [&port](const op::Finding& finding) { return finding.port != port.name; });
-  return findings;
-}
-
 /// Of repeated runs, by whose cause known issues excuse that they differ, and nothing else.
 op::Finding finding_of_repeats(std::string_view port) {
   op::Finding finding;
@@ -95,49 +67,6 @@ op::Finding finding_of_repeats(std::string_view port) {
 /// True unless the output differed from run to run although the backend does not declare that it may.
 bool repeats(const worker::RunReport& run, std::string_view port) {
   return output_named(run, port).repeats || std::ranges::find(run.unordered, port) != run.unordered.end();
-}
-
-/// The op's own statistics; those with a limit become gates of their output. What fails only these is diagnosed here.
-void add_findings(const EvaluationContext& context, RunResult& result) {
-  if (context.group->row->reference.findings == nullptr) {
-    return;
-  }
-  std::vector<std::string> failed;  // without the op's own gates, and diagnosed
-  for (const OutputResult& output : result.outputs) {
-    if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
-      failed.push_back(output.port);
-    }
-  }
-  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings, values_of_case(context))) {
-    const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
-    if (output == result.outputs.end()) {
-      throw core::InternalError("a finding names an unknown output: " + finding.port);
-    }
-    if (std::isfinite(finding.limit)) {
-      if (std::ranges::find(context.group->row->reference.gates, finding.name, &op::OwnGate::name) ==
-          context.group->row->reference.gates.end()) {
-        throw core::InternalError("the op does not list its gate " + finding.name);
-      }
-      output->criteria.push_back(
-          {finding.name, finding.measured, finding.limit, finding.measured <= finding.limit, finding.text});
-      if (!finding.fake.empty()) {
-        output->certificate.fakes.push_back({finding.fake, tolerance::Fake::Outcome::accepted, {}});
-      }
-    } else {
-      output->findings.push_back(std::move(finding));
-    }
-  }
-  for (OutputResult& output : result.outputs) {
-    const bool failed_before = std::ranges::find(failed, output.port) != failed.end();
-    if (!failed_before && !context.gates_only && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
-      const auto port = std::ranges::find(context.prepared->ports, output.port, &op::Port::name);
-      std::ranges::move(diagnosis_of(context, *port), std::back_inserter(output.findings));
-    }
-  }
-  for (auto& [port, fakes] : judge_in_choices(context)) {
-    const auto output = std::ranges::find(result.outputs, port, &OutputResult::port);
-    std::ranges::move(fakes, std::back_inserter(output->certificate.fakes));
-  }
 }
 
 OutputResult evaluate_port(const EvaluationContext& context, const worker::RunReport& run, std::size_t index,
@@ -350,7 +279,7 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
       result.outputs.push_back(evaluate_port(context, run, i, facts));
     }
   }
-  add_findings(context, result);
+  judge_by_own_gates(context, result);
   decide_status(result, context.prepared->c->tolerance);
   result.not_told = not_told(result.outputs);
   if (!context.gates_only) {

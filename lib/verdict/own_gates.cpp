@@ -1,0 +1,84 @@
+#include "verdict/own_gates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "verdict/decoded_outputs.hpp"
+#include "verdict/output_model.hpp"
+#include "verdict/wrong_formulas.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
+
+/// The op's findings about the run, by what `expected` says.
+std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function,
+                                     const op::Values& expected) {
+  const DecodedOutputs delivered(*context.prepared, context.host);
+  return function({&context.group->params, context.inputs(), &expected, delivered.outputs(), &context.group->sample});
+}
+
+}  // namespace
+
+bool has_wrong_numbers(const tolerance::Criterion& criterion) {
+  return !criterion.ok && !tolerance::is_conduct(criterion.about);
+}
+
+std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op::Port& port) {
+  if (context.group->row->reference.diagnose == nullptr) {
+    return {};
+  }
+  std::vector<op::Finding> findings =
+      findings_of(context, context.group->row->reference.diagnose, expected_outputs(context, port));
+  std::erase_if(findings, [&port](const op::Finding& finding) { return finding.port != port.name; });
+  return findings;
+}
+
+void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
+  if (context.group->row->reference.findings == nullptr) {
+    return;
+  }
+  std::vector<std::string> failed;  // without the op's own gates, and diagnosed
+  for (const OutputResult& output : result.outputs) {
+    if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
+      failed.push_back(output.port);
+    }
+  }
+  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings, values_of_case(context))) {
+    const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
+    if (output == result.outputs.end()) {
+      throw core::InternalError("a finding names an unknown output: " + finding.port);
+    }
+    if (std::isfinite(finding.limit)) {
+      if (std::ranges::find(context.group->row->reference.gates, finding.name, &op::OwnGate::name) ==
+          context.group->row->reference.gates.end()) {
+        throw core::InternalError("the op does not list its gate " + finding.name);
+      }
+      output->criteria.push_back(
+          {finding.name, finding.measured, finding.limit, finding.measured <= finding.limit, finding.text});
+      if (!finding.fake.empty()) {
+        output->certificate.fakes.push_back({finding.fake, tolerance::Fake::Outcome::accepted, {}});
+      }
+    } else {
+      output->findings.push_back(std::move(finding));
+    }
+  }
+  for (OutputResult& output : result.outputs) {
+    const bool failed_before = std::ranges::find(failed, output.port) != failed.end();
+    if (!failed_before && !context.gates_only && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
+      const auto port = std::ranges::find(context.prepared->ports, output.port, &op::Port::name);
+      std::ranges::move(diagnosis_of(context, *port), std::back_inserter(output.findings));
+    }
+  }
+  for (auto& [port, fakes] : judge_in_choices(context)) {
+    const auto output = std::ranges::find(result.outputs, port, &OutputResult::port);
+    std::ranges::move(fakes, std::back_inserter(output->certificate.fakes));
+  }
+}
+
+}  // namespace numcheck::verdict
