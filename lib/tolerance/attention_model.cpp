@@ -19,6 +19,7 @@
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_query.hpp"
 #include "tolerance/attention_rounding.hpp"
+#include "tolerance/attention_slope.hpp"
 #include "tolerance/largest_error.hpp"
 #include "tolerance/tracked.hpp"
 #include "tolerance/tracked_model.hpp"
@@ -46,17 +47,6 @@ double square(double x) {
 /// The bound of an element as a finite number of its format.
 float bounded(double x) {
   return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
-}
-
-/// Of o, where weights are rounded.
-double slope_of_lost(const model::ModelRequest& request, const op::Values& values, const op::AttentionParams& p) {
-  if (AttentionProducts(request).unit() == 0) {
-    return 0;
-  }
-  const op::OutputValues& o = output_named(values, "o");
-  std::vector<float> bound(o.value.size()), deviation(o.value.size());
-  attention_error(request, values, "o", bound, deviation);
-  return lost_slope(p, o, request.output, bound, deviation);
 }
 
 }  // namespace
@@ -124,53 +114,6 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
     }
   });
 }
-
-double attention_shared_slope(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
-  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
-  const op::OutputValues& o = output_named(values, "o");
-  const QueryCommon common(request, p);
-  const std::size_t queries = o.row_facts.front().size();
-  double sum = 0, errors = 0, squares = 0;
-  for (std::size_t query = 0; query < queries; ++query) {
-    if (is_undetermined(o, query)) {
-      continue;
-    }
-    const QueryErrors row(common, {o, query});
-    const double lse = port == "lse" ? output_named(values, port).value[op::statistic_element(p, query)] : 0;
-    const double slope = row.shared_slope(), error = row.shared_square();
-    if (!std::isfinite(slope) || !std::isfinite(lse) || !std::isfinite(error)) {
-      continue;  // infinite scores
-    }
-    sum += slope;
-    errors += error;
-    squares += lse * lse;
-  }
-  if (port == "lse") {
-    return errors == 0 ? 0 : std::sqrt(errors / squares);
-  }
-  const double truncated = common.products.scaled && port == "o" ? truncation_slope(common.products, p.sk, o) : 0;
-  return truncated + (queries == 0 ? 0 : sum / static_cast<double>(queries)) + slope_of_lost(request, values, p);
-}
-
-namespace {
-
-/// model::ErrorModel::row_slopes of o.
-std::vector<float> query_slopes(const model::ModelRequest& request, const op::Values& values) {
-  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
-  const op::OutputValues& o = output_named(values, "o");
-  const QueryCommon common(request, p);
-  const GradientShape shape(p, "o");
-  const auto channels = static_cast<std::size_t>(shape.channels);
-  std::vector<float> slopes(o.value.size() / channels);
-  for (std::size_t query = 0; query < shape.rows(); ++query) {
-    if (shape.has(query) && !is_undetermined(o, query)) {
-      slopes[shape.first_of(query) / channels] = static_cast<float>(QueryErrors(common, {o, query}).shared_slope());
-    }
-  }
-  return slopes;
-}
-
-}  // namespace
 
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
   if (port == "max_logit") {

@@ -81,10 +81,9 @@ inline constexpr double kSettledMargin = 40;
 /// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so
 /// on, because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest
 /// weight is rounded to the same number in every query, as are those that are equal to it: with h the share of these
-/// in those of all keys (without the sink) and c the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2),
-/// and outputs as a whole are off by c h. From d
-/// = 1/4 on outputs are undetermined: a score that is off by so much may replace a dropped value, 0, by a kept one, however
-/// alike the values are.
+/// in those of all keys (without the sink) and c the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2).
+/// From d = 1/4 on outputs are undetermined: a score that is off by so much may replace a dropped value, 0, by a kept one,
+/// however alike the values are.
 ///
 /// The rounding of q to TF32 is the same for all keys: what these have in common gives both V 0.18 v^2 S more, o's times r^2.
 ///
@@ -168,13 +167,6 @@ inline constexpr double kSettledMargin = 40;
 /// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.2.
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                      std::span<float> bound, std::span<float> deviation);
-
-/// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a +
-/// r sqrt(t_S s2), with declared roundings + u |sink| + z G + r (d_r a_s + h); for `lse`, with them, the ratio of root mean
-/// squares of lse and of the errors that scores of a query have in common, with u |sink| + z + d_r a_s + h for declared
-/// roundings.
-[[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
-                                            std::string_view port = "o");
 
 /// The model of port "o" or "lse", or of "max_logit" (attention_max_model.hpp): attention_error for its elements. Errors of
 /// one query's channels are mostly one error, and a factor that a row shares (its sum) is off by (n + 16) u at most.

@@ -51,8 +51,10 @@ double rounded_alike(const QueryCommon& common, const QueryFacts& facts, Attenti
   }
   const double largest = std::min(1.0, facts[AttentionFact::largest_weight]);
   const bool all_rounded = common.normalised || facts[AttentionFact::sink_share] > largest;
-  // Where all weights are subnormal, their rounding errors are larger.
-  const double subnormal = largest == 0 ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
+  // Where all weights are subnormal in FP16 or FP8, their rounding errors are larger.
+  const bool narrow_range = common.products.format == Dtype::fp16 || common.products.scaled;
+  const double subnormal =
+      largest == 0 || !narrow_range ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
   // Where most scores are at a cap, weights are two numbers.
   const bool saturated = common.cap > 0 && facts[AttentionFact::score_spread] > kSaturated * common.cap;
   return alike(facts[spread] / (2 * common.unit * subnormal), common.few_values || saturated) *
@@ -283,12 +285,13 @@ QueryError QueryErrors::largest(double lse) const {
                        square(largest_ * u) * ((1 + steps / 3) * square(argument_) + keys_ / 12 + 4 + square(lse)))};
 }
 
-double QueryErrors::shared_slope() const {
+double QueryErrors::shared_slope(double squares_over_seconds) const {
   // No value is more than `keys` times as large as their mean.
   const bool all_rounded = common_.normalised || sink_share_ > largest_;
   const double others = all_rounded ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
-  return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * equal_ + stored_.sink +
-         saturated_ + stored_.variance * stored_.scatter +
+  const double largest = std::max(equal_, std::min(1.0, equal_ * largest_ * squares_over_seconds));
+  return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * largest +
+         stored_.sink + saturated_ + stored_.variance * stored_.scatter +
          sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));
 }
 

@@ -66,8 +66,9 @@ class QueryErrors {
   [[nodiscard]] QueryError statistic(double lse) const;
   /// Of the largest weight.
   [[nodiscard]] QueryError largest(double lse) const;
-  /// By how much all of its o may be too large or too small, relative.
-  [[nodiscard]] double shared_slope() const;
+  /// By how much all of its o may be too large or too small, relative: attention_shared_slope, where `squares_over_seconds` is
+  /// rho^2 / W, not needed without dropout.
+  [[nodiscard]] double shared_slope(double squares_over_seconds) const;
   /// Mean square of the errors that its scores have in common.
   [[nodiscard]] double shared_square() const;
 

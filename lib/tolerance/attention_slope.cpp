@@ -1,0 +1,149 @@
+#include "tolerance/attention_slope.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "op/attention_fwd.hpp"
+#include "tolerance/attention_gradient_shape.hpp"
+#include "tolerance/attention_lost.hpp"
+#include "tolerance/attention_model.hpp"
+#include "tolerance/attention_products.hpp"
+#include "tolerance/attention_query.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr std::size_t kRows = 256;  // of a part of a sum
+
+double square(double x) {
+  return x * x;
+}
+
+const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  if (found == values.outputs.end()) {
+    throw core::InternalError("attention has no output " + std::string(port));
+  }
+  return *found;
+}
+
+/// The slopes of queries' o.
+class QuerySlopes {
+ public:
+  QuerySlopes(const model::ModelRequest& request, const op::AttentionParams& p, const op::OutputValues& o)
+      : common_(request, p), shape_(p, "o"), o_(o) {}
+
+  [[nodiscard]] const GradientShape& shape() const noexcept { return shape_; }
+  /// False of positions without a query, and of queries that the reference has left out.
+  [[nodiscard]] bool has(std::size_t query) const {
+    return shape_.has(query) && !std::isinf(QueryFacts(o_, query)[AttentionFact::keys]);
+  }
+  /// Precondition: has(query).
+  [[nodiscard]] double of(std::size_t query) const {
+    return QueryErrors(common_, {o_, query}).shared_slope(common_.largest_alike == 0 ? 1 : squares_over_seconds(query));
+  }
+
+ private:
+  /// sum rho^2 / sum W over the channels, 1 / the mean weight.
+  [[nodiscard]] double squares_over_seconds(std::size_t query) const {
+    const std::size_t first = shape_.first_of(query), end = first + static_cast<std::size_t>(shape_.channels);
+    double squares = 0, seconds = 0;
+    for (std::size_t at = first; at < end; ++at) {
+      squares += square(static_cast<double>(o_.magnitude[at]));
+      seconds += square(static_cast<double>(o_.deviation[at]));
+    }
+    return seconds > 0 && std::isfinite(squares / seconds) ? squares / seconds : 1;
+  }
+
+  QueryCommon common_;
+  GradientShape shape_;
+  const op::OutputValues& o_;
+};
+
+/// Of the part of the queries that a task has.
+struct Part {
+  double slopes = 0, signal = 0;
+  LostRows lost;
+};
+
+double slope_of_output(const model::ModelRequest& request, const op::Values& values, const op::AttentionParams& p) {
+  const op::OutputValues& o = output_named(values, "o");
+  const QuerySlopes slopes(request, p, o);
+  std::vector<float> bound(o.value.size()), deviation(o.value.size());
+  attention_error(request, values, "o", bound, deviation);
+  const auto channels = static_cast<std::size_t>(slopes.shape().channels);
+  std::vector<Part> parts((slopes.shape().rows() + kRows - 1) / kRows);
+  core::parallel_chunks(slopes.shape().rows(), kRows, [&](std::size_t index, std::size_t begin, std::size_t end) {
+    Part& part = parts[index];
+    for (std::size_t query = begin; query < end; ++query) {
+      if (!slopes.has(query)) {
+        continue;
+      }
+      double signal = 0;
+      const std::size_t first = slopes.shape().first_of(query);
+      for (std::size_t at = first; at < first + channels; ++at) {
+        signal += signal_of(o.value[at], bound[at], deviation[at], request.output);
+      }
+      part.lost.add(signal, channels);
+      const double slope = slopes.of(query);
+      if (std::isfinite(slope)) {  // otherwise scores are infinite
+        part.slopes += signal * slope;
+        part.signal += signal;
+      }
+    }
+  });
+  Part all;
+  for (const Part& part : parts) {
+    all.slopes += part.slopes;
+    all.signal += part.signal;
+    all.lost.add(part.lost);
+  }
+  const AttentionProducts products(request);
+  return (all.signal == 0 ? 0 : all.slopes / all.signal) + (products.unit() == 0 ? 0 : all.lost.slope()) +
+         (products.scaled ? truncation_slope(products, p.sk, o) : 0);
+}
+
+double slope_of_statistic(const model::ModelRequest& request, const op::Values& values, const op::AttentionParams& p) {
+  const op::OutputValues& o = output_named(values, "o");
+  const op::OutputValues& statistic = output_named(values, "lse");
+  const QueryCommon common(request, p);
+  double errors = 0, squares = 0;
+  for (std::size_t query = 0; query < o.row_facts.front().size(); ++query) {
+    if (std::isinf(QueryFacts(o, query)[AttentionFact::keys])) {
+      continue;
+    }
+    const double lse = statistic.value[op::statistic_element(p, query)];
+    const double error = QueryErrors(common, {o, query}).shared_square();
+    if (std::isfinite(lse) && std::isfinite(error)) {  // otherwise scores are infinite
+      errors += error;
+      squares += lse * lse;
+    }
+  }
+  return errors == 0 ? 0 : std::sqrt(errors / squares);
+}
+
+}  // namespace
+
+double attention_shared_slope(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
+  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  return port == "lse" ? slope_of_statistic(request, values, p) : slope_of_output(request, values, p);
+}
+
+std::vector<float> query_slopes(const model::ModelRequest& request, const op::Values& values) {
+  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  const op::OutputValues& o = output_named(values, "o");
+  const QuerySlopes of(request, p, o);
+  const auto channels = static_cast<std::size_t>(of.shape().channels);
+  std::vector<float> slopes(o.value.size() / channels);
+  for (std::size_t query = 0; query < of.shape().rows(); ++query) {
+    if (of.has(query)) {
+      slopes[of.shape().first_of(query) / channels] = static_cast<float>(of.of(query));
+    }
+  }
+  return slopes;
+}
+
+}  // namespace numcheck::tolerance
