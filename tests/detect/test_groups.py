@@ -70,6 +70,26 @@ class Groups(PlantsFaults):
         for result in json.loads((self.folder / "report.json").read_text())["cases"]:
             self.assertIn(result["status"], ("pass", "inconclusive"), result["reason"])
 
+    def test_the_largest_weights_of_dropout_are_rounded_alike(self):
+        """1 / (1 - dropout) is no BF16 number: what rounds it is in the largest weight of every row."""
+        cases = [attention("attention_fwd", mode, heads=2, mask=mask, dropout=dropout) for mode in ("bf16", "fp16")
+                 for mask in ("none", "padding") for dropout in (0.1, 0.15)]
+        plan = self.plan(cases=[{**one, "seed": [1, 2, 3]} for one in cases])
+        self.run_cli("run", plan, "--device", SIM, "--no-save", "--json", "report.json", code=0)
+        results = self.run_cases(cases, SIM, "--inject", "perturb_all=2e-3", code=1)
+        self.assertEqual({result["status"] for result in results.values()}, {"fail"})
+
+    def test_rows_that_the_sink_leaves_nothing_of_excuse_no_others(self):
+        """Far beyond the last key, ALiBi's weights are lost beside a sink: nothing is known of these rows."""
+        cases = [attention("attention_fwd", mode, batches=1, sq=sq, sk=256, bias="alibi", softmax=softmax)
+                 for mode in ("bf16", "fp16") for sq, softmax in ((512, "off_by_one"), (300, "learnable"))]
+        for fault in ("truncated_output", "perturb_all=3e-3"):
+            with self.subTest(fault=fault):
+                results = self.run_cases(cases, SIM, "--inject", fault, code=1)
+                self.assertEqual({result["status"] for result in results.values()}, {"fail"})
+        for result in self.run_cases(cases, SIM, code=0).values():
+            self.assertEqual(result["status"], "pass", result["reason"])
+
     def test_errors_of_one_row_or_tile_are_caught(self):
         for part, size, planted in CAUGHT:
             with self.subTest(part=part, params=planted["params"], mode=planted["mode"]):
