@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,10 +20,11 @@
 namespace numcheck::diagnose {
 namespace {
 
-/// Rows of the output, or its columns.
+/// Rows of the output, its columns, or the parts of its rows that heads have.
 struct Direction {
   std::string_view what;
   std::size_t lines = 0, length = 0, line_step = 1, element_step = 1;
+  std::size_t heads = 1;  ///< lines of a row
 
   [[nodiscard]] std::size_t at(std::size_t line, std::size_t i) const noexcept {
     return line * line_step + i * element_step;
@@ -38,6 +42,10 @@ std::vector<Direction> directions(const Evidence& evidence) {
   }
   if (evidence.sample.all() && rows >= kShortest && cols > 1) {
     all.push_back({"column", cols, rows, 1, cols});
+  }
+  const std::size_t heads = static_cast<std::size_t>(std::max<std::int64_t>(1, port.heads)), width = cols / heads;
+  if (evidence.sample.all() && heads > 1 && width >= kShortest && rows > 1) {
+    all.push_back({"row", rows * heads, width, width, 1, heads});
   }
   return all;
 }
@@ -116,11 +124,24 @@ std::vector<double> common_factors(const std::vector<double>& slopes, const std:
   return are_alike ? typed_near(mean) : std::vector<double>{};
 }
 
-std::string lines_text(const std::vector<std::size_t>& lines, std::string_view what) {
+std::string lines_text(const std::vector<std::size_t>& lines, const Direction& direction) {
   constexpr std::size_t kMost = 6;
-  const std::vector<std::size_t> some(lines.begin(),
-                                      lines.begin() + static_cast<std::ptrdiff_t>(std::min(lines.size(), kMost)));
-  return fmt::format("{}{} {}{}", what, lines.size() == 1 ? "" : "s", fmt::join(some, ", "),
+  const auto row_of = [&](std::size_t line) { return line / direction.heads; };
+  const std::size_t head = lines.front() % direction.heads;
+  bool is_range = lines.size() > kMost;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    is_range = is_range && lines[i] == (row_of(lines.front()) + i) * direction.heads + head;
+  }
+  if (is_range) {
+    return fmt::format("{}s {} to {}{}", direction.what, row_of(lines.front()), row_of(lines.back()),
+                       direction.heads == 1 ? "" : fmt::format(" of head {}", head));
+  }
+  std::vector<std::string> some;
+  for (const std::size_t line : std::span(lines).first(std::min(lines.size(), kMost))) {
+    some.push_back(direction.heads == 1 ? fmt::format("{}", line)
+                                        : fmt::format("{} of head {}", line / direction.heads, line % direction.heads));
+  }
+  return fmt::format("{}{} {}{}", direction.what, lines.size() == 1 ? "" : "s", fmt::join(some, ", "),
                      lines.size() > kMost ? fmt::format(" and {} more", lines.size() - kMost) : "");
 }
 
@@ -150,8 +171,8 @@ std::vector<Hypothesis> some_scaled(const Evidence& evidence) {
       all.push_back(
           {fmt::format("{}s_scaled{}", lines.what, each ? "" : "=" + core::shortest(typed[i])),
            fmt::format("{}s_scaled", lines.what),
-           fmt::format("{}: {} {} multiplied {}, and the others are right", evidence.port,
-                       lines_text(others, lines.what), others.size() == 1 ? "is" : "are", times),
+           fmt::format("{}: {} {} multiplied {}, and the others are right", evidence.port, lines_text(others, lines),
+                       others.size() == 1 ? "is" : "are", times),
            "Look for a scale that is indexed wrongly or applied twice there, and for a tail that is computed in "
            "another way.",
            std::move(trial)});
@@ -247,7 +268,7 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
   std::vector<Hypothesis> all;
   for (const Direction& lines : directions(evidence)) {
     std::vector<Offset> found = offsets(evidence, lines);
-    if (!explain_most(found)) {
+    if (lines.heads > 1 || !explain_most(found)) {
       continue;
     }
     const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);

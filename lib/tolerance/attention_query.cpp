@@ -18,7 +18,6 @@ constexpr double kLostNumerator = 0x1p-112;  // FP32 numerators below 2^-126, in
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestError = 0.25;  // beyond, errors of weights are not proportional to those of scores
 constexpr double kSteepestScore = 600;  // whose exponential is a finite number
-constexpr double kSaturated = 0.8;      // of a cap: the spread of normal scores twice as large as the cap
 constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 
 // Of sums of squares of terms that round alike; facts of values are sums in FP32.
@@ -43,6 +42,13 @@ double alike(double ulps, bool few_values) {
   return few_values ? 1 : std::exp(-4 * std::numbers::pi * std::numbers::pi * ulps * ulps);
 }
 
+/// The share of weights that are one of two numbers, as their scores are at the cap: no less than that of scores that are
+/// normal before it. (Twice the cap, these have 0.64 of its square, and 18 % are within 0.8 % of it.)
+double saturated(const QueryCommon& common, const QueryFacts& facts) {
+  const double square = facts[AttentionFact::score_square];
+  return common.cap > 0 ? std::clamp(2 * square / (common.cap * common.cap) - 1, 0.0, 1.0) : 0;
+}
+
 /// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, which is 1
 /// unless it is normalised before, or the sink is larger: kernels may weigh relative to that. `spread`: of their scores.
 double rounded_alike(const QueryCommon& common, const QueryFacts& facts, AttentionFact spread) {
@@ -55,9 +61,7 @@ double rounded_alike(const QueryCommon& common, const QueryFacts& facts, Attenti
   const bool narrow_range = common.products.format == Dtype::fp16 || common.products.scaled;
   const double subnormal =
       largest == 0 || !narrow_range ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
-  // Where most scores are at a cap, weights are two numbers.
-  const bool saturated = common.cap > 0 && facts[AttentionFact::score_spread] > kSaturated * common.cap;
-  return alike(facts[spread] / (2 * common.unit * subnormal), common.few_values || saturated) *
+  return std::max(saturated(common, facts), alike(facts[spread] / (2 * common.unit * subnormal), common.few_values)) *
          (all_rounded ? subnormal : 1 - largest);
 }
 
