@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import struct
 import unittest
 
 from support import CliTest
@@ -121,6 +122,26 @@ class DiagnoseLines(CliTest):
                 (file,) = (self.folder / f"kept-{mode}").iterdir()
                 found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
                 self.assertEqual([cause["name"] for cause in found["causes"]][:1], [named])
+
+    def test_rows_of_one_head_that_are_scaled(self):
+        heads, rows, d = 2, 64, 32
+        case = {"op": "attention_fwd", "mode": "fp16", "backend": "sim", "seed": 3, "params": {"heads": heads, "sq": rows, "sk": 64, "d": d}}
+        self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--no-save", "--keep-tensors", "kept", code=0)
+        (file,) = (self.folder / "kept").iterdir()
+        content = bytearray(file.read_bytes())
+        length = int.from_bytes(content[:8], "little")
+        begin, _ = json.loads(content[8:8 + length])["o"]["data_offsets"]
+        for wrong, place in (([5], "row 5 of head 1 is"), (range(40, 52), "rows 40 to 51 of head 1 are")):
+            with self.subTest(place=place):
+                changed = bytearray(content)
+                for row in wrong:
+                    at = 8 + length + begin + 2 * d * (row * heads + 1)
+                    numbers = struct.unpack_from(f"<{d}e", changed, at)
+                    struct.pack_into(f"<{d}e", changed, at, *(1.05 * x for x in numbers))
+                (self.folder / "changed.safetensors").write_bytes(changed)
+                found = json.loads(self.run_cli("diagnose", "--tensors", "changed.safetensors", "--json", "-", code=1).stdout)
+                self.assertEqual(found["causes"][0]["name"], "rows_scaled=1.05")
+                self.assertIn(place, found["causes"][0]["cause"])
 
     def test_a_block_of_a_head_that_is_scaled_by_less_than_rounding(self):
         case = {"op": "attention_fwd", "mode": "bf16", "backend": "sim", "seed": 1,
