@@ -1,4 +1,4 @@
-// Hypotheses about lines of an output: some that are scaled, and a row or a column that was added to all of them.
+// Hypotheses about lines of an output: some that are scaled, and a row, a column or a number that was added to all of it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -288,7 +288,33 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
   return all;
 }
 
+/// One number more in all of the output, first one that somebody may have typed.
+std::vector<Hypothesis> constant_added(const Evidence& evidence) {
+  const Direction all_of_it{"element", 1, evidence.delivered.size()};
+  const Offset found = offsets(evidence, all_of_it).front();
+  if (!evidence.sample.all() || !explain_most({found})) {
+    return {};
+  }
+  std::vector<Hypothesis> all;
+  for (const double number : typed_near(found.mean)) {
+    Trial trial = as_declared(evidence.subject);
+    trial.then = with_offsets(evidence, all_of_it, {{.mean = number, .error = found.error}});
+    const std::string text = core::shortest(number);
+    all.push_back({"output_offset=" + text, "output_offset",
+                   fmt::format("{} was added to every element of {}", text, evidence.port),
+                   "Look for a constant that one side leaves out: a shift of the scores, the logarithm of a scale.",
+                   std::move(trial)});
+    all.back().is_measured = true;
+    all.back().shared_cause = fmt::format("a constant was added to {}", evidence.port);
+  }
+  if (!all.empty()) {
+    all.back().is_fitted = true;
+  }
+  return all;
+}
+
 constexpr std::array kRows = {
+    CatalogueRow{"output_offset=NUMBER", "the output and a constant, fitted", &constant_added},
     CatalogueRow{"bias_added, row_offsets_added", "a row or a column that nobody gave, added to all of the output",
                  &line_added, Stage::last_resort, true},
     CatalogueRow{"rows_scaled=NUMBER, columns_scaled=NUMBER", "a few rows or columns that were multiplied by something",

@@ -123,6 +123,11 @@ class DiagnoseLines(CliTest):
                 found = json.loads(self.run_cli("diagnose", "--tensors", file, "--json", "-", code=1).stdout)
                 self.assertEqual([cause["name"] for cause in found["causes"]][:1], [named])
 
+    def test_a_number_that_was_added_to_everything(self):
+        found = self.said([v + 0.25 for v in self.y])
+        self.assertEqual([cause["name"] for cause in found["causes"]], ["output_offset=0.25"])
+        self.assertEqual(found["causes"][0]["cause"], "0.25 was added to every element of d")
+
     def test_rows_of_one_head_that_are_scaled(self):
         heads, rows, d = 2, 64, 32
         case = {"op": "attention_fwd", "mode": "fp16", "backend": "sim", "seed": 3, "params": {"heads": heads, "sq": rows, "sk": 64, "d": d}}
