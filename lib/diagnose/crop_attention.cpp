@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/dtype.hpp"
 #include "diagnose/attention_reading.hpp"
 #include "op/attention_layout.hpp"
@@ -82,8 +84,9 @@ std::vector<std::size_t> sources(const AttentionParams& p, const AttentionParams
   return from;
 }
 
-/// The sequence and heads with most of the wrong elements.
-Part worst_part(const AttentionParams& p, std::string_view output, std::span<const std::uint8_t> is_wrong) {
+/// How many elements of each head of each sequence are wrong.
+std::vector<std::int64_t> wrong_by_head(const AttentionParams& p, std::string_view output,
+                                        std::span<const std::uint8_t> is_wrong) {
   const std::int64_t heads = is_of_keys(output) ? p.key_heads() : p.heads;
   std::vector<std::int64_t> wrong(static_cast<std::size_t>(p.batches * heads));
   for (std::size_t n = 0; n < wrong.size(); ++n) {
@@ -94,6 +97,13 @@ Part worst_part(const AttentionParams& p, std::string_view output, std::span<con
       }
     }
   }
+  return wrong;
+}
+
+/// The sequence and heads with most of the wrong elements.
+Part worst_part(const AttentionParams& p, std::string_view output, std::span<const std::uint8_t> is_wrong) {
+  const std::int64_t heads = is_of_keys(output) ? p.key_heads() : p.heads;
+  const std::vector<std::int64_t> wrong = wrong_by_head(p, output, is_wrong);
   const std::int64_t worst = std::ranges::max_element(wrong) - wrong.begin();
   Part part{.batch = worst / heads, .heads = {}, .key_heads = {}};
   part.heads.resize(static_cast<std::size_t>(p.heads));
@@ -109,10 +119,9 @@ Part worst_part(const AttentionParams& p, std::string_view output, std::span<con
   return part;
 }
 
-}  // namespace
-
-std::optional<Subject> cropped_attention(const Subject& subject, std::string_view output,
-                                         std::span<const std::uint8_t> is_wrong) {
+/// Parameters of attention that can be cropped for the sake of that output.
+std::optional<AttentionParams> parameters_of(const Subject& subject, std::string_view output,
+                                             std::span<const std::uint8_t> is_wrong) {
   const plan::Case& c = subject.c;
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   const op::Port* of = op::find_port(ports, output);
@@ -122,21 +131,28 @@ std::optional<Subject> cropped_attention(const Subject& subject, std::string_vie
     return std::nullopt;
   }
   const auto p = op::from_params<AttentionParams>(c.params);
-  if (p.is_ragged() || p.packing != "none") {
-    return std::nullopt;
+  return p.is_ragged() || p.packing != "none" ? std::nullopt : std::optional(p);
+}
+
+/// A copy of the elements of `whole` at those places.
+std::shared_ptr<core::Buffer<std::byte>> picked(const core::Buffer<std::byte>& whole,
+                                                const std::vector<std::size_t>& from, std::size_t width) {
+  auto bytes = std::make_shared<core::Buffer<std::byte>>(from.size() * width);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::copy_n(whole.data() + from[i] * width, width, bytes->data() + i * width);
   }
-  const Part part = worst_part(p, output, is_wrong);
+  return bytes;
+}
+
+Subject part_of(const Subject& subject, const AttentionParams& p, const Part& part) {
   AttentionParams smaller = p;
   smaller.batches = 1;
   smaller.heads = std::ssize(part.heads);
   smaller.kv_heads = p.kv_heads == 0 ? 0 : std::ssize(part.key_heads);
-  if (smaller.heads == p.heads && p.batches == 1) {
-    return std::nullopt;
-  }
   Subject result = subject;
   result.outputs.clear();
   result.c.params = op::to_params(smaller);
-  for (const op::Port& port : ports) {
+  for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
     const std::vector<std::size_t> from = sources(p, smaller, part, port.name);
     const auto given = subject.outputs.find(port.name);
     if (from.empty()) {
@@ -144,11 +160,7 @@ std::optional<Subject> cropped_attention(const Subject& subject, std::string_vie
     }
     if (port.role == op::Role::output && given != subject.outputs.end()) {
       const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
-      auto bytes = std::make_shared<core::Buffer<std::byte>>(from.size() * width);
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        std::copy_n(given->second->data() + from[i] * width, width, bytes->data() + i * width);
-      }
-      result.outputs.emplace(port.name, std::move(bytes));
+      result.outputs.emplace(port.name, picked(*given->second, from, width));
     } else if (port.role == op::Role::input && subject.inputs.has(port)) {
       const prepare::SharedDoubles whole = subject.inputs.of(port);
       auto values = std::make_shared<core::Buffer<double>>(from.size());
@@ -159,6 +171,39 @@ std::optional<Subject> cropped_attention(const Subject& subject, std::string_vie
     }
   }
   return result;
+}
+
+}  // namespace
+
+std::optional<Subject> cropped_attention(const Subject& subject, std::string_view output,
+                                         std::span<const std::uint8_t> is_wrong) {
+  const std::optional<AttentionParams> p = parameters_of(subject, output, is_wrong);
+  if (!p.has_value()) {
+    return std::nullopt;
+  }
+  const Part part = worst_part(*p, output, is_wrong);
+  if (std::ssize(part.heads) == p->heads && p->batches == 1) {
+    return std::nullopt;
+  }
+  return part_of(subject, *p, part);
+}
+
+std::optional<WrongHead> only_wrong_head(const Subject& subject, std::string_view output,
+                                         std::span<const std::uint8_t> is_wrong) {
+  constexpr std::int64_t kFewest = 16;
+  const std::optional<AttentionParams> p = parameters_of(subject, output, is_wrong);
+  if (!p.has_value() || p->bias == "alibi" || p->batches * p->heads == 1 ||
+      (is_of_keys(output) && p->key_heads() != p->heads)) {
+    return std::nullopt;
+  }
+  const std::vector<std::int64_t> wrong = wrong_by_head(*p, output, is_wrong);
+  const auto worst = std::ranges::max_element(wrong);
+  if (*worst < kFewest || std::ranges::count_if(wrong, [](std::int64_t n) { return n > 0; }) != 1) {
+    return std::nullopt;
+  }
+  const std::int64_t index = worst - wrong.begin(), head = index % p->heads;
+  const Part part{.batch = index / p->heads, .heads = {head}, .key_heads = {head / (p->heads / p->key_heads())}};
+  return WrongHead{part_of(subject, *p, part), fmt::format("head {} of sequence {}", head, part.batch)};
 }
 
 }  // namespace numcheck::diagnose

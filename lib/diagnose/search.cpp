@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "diagnose/crop.hpp"
 #include "diagnose/crop_attention.hpp"
 #include "diagnose/explanation.hpp"
@@ -180,6 +182,36 @@ void search_all(const Subject& subject, const verdict::OutputResult& failed, con
   }
 }
 
+/// Whether what explains the output says at most where it is wrong, and not why.
+bool has_no_cause(const Diagnosis& diagnosis) {
+  return is_open(diagnosis) || std::ranges::all_of(diagnosis.passing, [](const Explanation& explanation) {
+           return explanation.family == kPlaces;
+         });
+}
+
+/// What explains the only head of attention that is wrong, as attention of its own.
+void search_head(const verdict::OutputResult& failed, const Subject& subject, const Effort& effort,
+                 Diagnosis& diagnosis) {
+  const auto facts = diagnosis.elements.find(diagnosis.port);
+  const std::optional<WrongHead> head = facts == diagnosis.elements.end()
+                                            ? std::nullopt
+                                            : only_wrong_head(subject, diagnosis.port, facts->second.is_wrong);
+  Diagnosis inner = diagnosis;
+  if (!head.has_value() || !measure(head->subject, effort.trial_flops, inner)) {
+    return;
+  }
+  inner.passing.clear();
+  Search(head->subject, failed, {effort, effort.trial_flops, Rows::all}, inner, false).singles();
+  if (has_no_cause(inner)) {
+    return;
+  }
+  diagnosis.passing.clear();
+  for (Explanation& explanation : inner.passing) {
+    explanation.cause = fmt::format("in {} (from 0), and there only, {}", head->place, explanation.cause);
+    diagnosis.passing.push_back(std::move(explanation));
+  }
+}
+
 /// Whether that gate fails, and no other.
 bool fails_only(const verdict::OutputResult& output, tolerance::Gate gate) {
   const auto failing = [](const tolerance::Criterion& criterion) { return !criterion.ok; };
@@ -216,6 +248,9 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   }
   const std::optional<Subject> pass = one_pass(subject, failed->port);
   search_all(pass.has_value() ? *pass : subject, *failed, effort, start, !pass.has_value(), diagnosis);
+  if (has_no_cause(diagnosis) && !pass.has_value()) {
+    search_head(*failed, subject, effort, diagnosis);
+  }
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);
   keep_best(diagnosis.is_narrow, diagnosis);
   if (!diagnosis.passing.empty()) {

@@ -93,7 +93,10 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   }
   for (std::size_t i = 2; i < operands.size(); ++i) {
     const data::Pattern pattern = data::pattern_of(c.inputs.of(operands[i].port), format_of(operands[i]));
-    request.others_ordered = request.others_ordered || pattern.order != data::Order::random;
+    const auto given = std::ranges::find(prepared.ports, operands[i].port, &op::Port::name);
+    const bool is_drawn = given == prepared.ports.end() || given->is_generated();  // others follow from what is drawn
+    const bool is_ordered = operands[i].elements() > 1 && pattern.order != data::Order::random;
+    request.others_ordered = request.others_ordered || (is_drawn && is_ordered);
   }
   request.constant_inputs = inputs_are_constant(prepared, port);
   model::ErrorModel model = context.group->row->error_model(request, port.name);

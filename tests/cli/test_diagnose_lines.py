@@ -148,6 +148,33 @@ class DiagnoseLines(CliTest):
                 self.assertEqual(found["causes"][0]["name"], "rows_scaled=1.05")
                 self.assertIn(place, found["causes"][0]["cause"])
 
+    def test_what_is_wrong_in_one_head_only(self):
+        """A head from the run of another case: its cause is named, and the head."""
+        batches, heads, rows, d = 2, 2, 64, 32
+        for params, named in (({"scale": 0.125}, "scale=0.125"), ({"mask": "causal"}, "mask=causal")):
+            contents = []
+            for name, own in (("right", {}), ("other", params)):
+                folder = f"{name}-{named}"
+                case = {"op": "attention_fwd", "mode": "fp16", "backend": "sim", "seed": 3,
+                        "params": {"batches": batches, "heads": heads, "sq": rows, "sk": 64, "d": d, **own}}
+                self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--no-save", "--keep-tensors", folder, code=0)
+                (file,) = (self.folder / folder).iterdir()
+                content = file.read_bytes()
+                length = int.from_bytes(content[:8], "little")
+                header = json.loads(content[8:8 + length])
+                contents.append((bytearray(content), lambda port, h=header, n=length: 8 + n + h[port]["data_offsets"][0]))
+            (right, place), (other, from_place) = contents
+            self.assertEqual(right[place("q"):place("q") + 64], other[from_place("q"):from_place("q") + 64])
+            for row in range(rows):
+                at = 2 * d * ((rows + row) * heads + 1)  # of sequence 1, head 1
+                right[place("o") + at:place("o") + at + 2 * d] = other[from_place("o") + at:from_place("o") + at + 2 * d]
+            at, size = 4 * rows * (heads + 1), 4 * rows
+            right[place("lse") + at:place("lse") + at + size] = other[from_place("lse") + at:from_place("lse") + at + size]
+            (self.folder / "t.safetensors").write_bytes(right)
+            found = json.loads(self.run_cli("diagnose", "--tensors", "t.safetensors", "--json", "-", code=1).stdout)
+            self.assertEqual(found["causes"][0]["name"], named)
+            self.assertIn("head 1 of sequence 1", found["causes"][0]["cause"])
+
     def test_a_block_of_a_head_that_is_scaled_by_less_than_rounding(self):
         case = {"op": "attention_fwd", "mode": "bf16", "backend": "sim", "seed": 1,
                 "params": {"batches": 2, "heads": 4, "sq": 256, "sk": 256, "d": 64}}
