@@ -71,11 +71,11 @@ std::optional<Draws> without_repeats(const op::AttentionParams& p, std::span<con
   return once;
 }
 
-/// True if independent draws would hardly be equal so often: once in 10^3 masks, of those that failed a gate already, whichever
-/// reuse is looked for.
-bool hardly_by_chance(double repeats, double probability, double reuses) {
+/// How many pairs of independent draws are all equal once in 10^3 masks, of those that failed a gate already, whichever reuse is
+/// looked for.
+double most_by_chance(double probability, double reuses) {
   constexpr double kOneIn = 1e3;
-  return repeats * std::log1p(-2 * probability * (1 - probability)) < -std::log(kOneIn * reuses);
+  return std::log(kOneIn * reuses) / -std::log1p(-2 * probability * (1 - probability));
 }
 
 /// Those of fewer uses first.
@@ -100,18 +100,16 @@ struct Found {
 /// Those that explain most weights, and those that explain fewer, if the rest may be equal by chance: several in a small mask.
 std::vector<Found> find_reuses(const op::AttentionParams& p, std::span<const double> mask) {
   const std::vector<Reuse> reuses = possible_reuses();
-  const auto is_no_chance = [&](double repeats) {
-    return hardly_by_chance(repeats, p.dropout, static_cast<double>(reuses.size()));
-  };
+  const double by_chance = most_by_chance(p.dropout, static_cast<double>(reuses.size()));
   std::vector<Found> found;
   double most = 0;
   for (const Reuse& reuse : reuses) {
-    if (std::optional<Draws> once = without_repeats(p, mask, reuse); once && is_no_chance(once->repeats)) {
+    if (std::optional<Draws> once = without_repeats(p, mask, reuse); once && once->repeats > by_chance) {
       most = std::max(most, once->repeats);
       found.push_back({reuse, *std::move(once)});
     }
   }
-  std::erase_if(found, [&](const Found& reuse) { return is_no_chance(most - reuse.once.repeats); });
+  std::erase_if(found, [&](const Found& reuse) { return most - reuse.once.repeats > by_chance; });
   return found;
 }
 

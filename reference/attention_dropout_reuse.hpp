@@ -13,8 +13,8 @@ namespace numcheck::reference {
 /// repeated draws, if all such weights are equal in it, which independent draws are once in 10^3 masks at most, and if the
 /// draws are right when each is counted once (judge_draws, with limits that one right mask in 10^4 exceeds). n is 2, 4 or 8,
 /// m a power of two up to 64; the queries that share a draw lie in n m consecutive ones, the first of which is a multiple of
-/// n m. Of several n and m those count that explain most weights, and those that explain fewer if
-/// the rest may be equal by chance: more than one if the sequences are short.
+/// n m. Of several n and m those count that explain most weights, and those that explain fewer if the rest may
+/// be equal by chance: more than one if the sequences are short.
 void explain_reuse(const op::AttentionParams& p, std::span<const double> mask, std::vector<op::Finding>& findings);
 
 }  // namespace numcheck::reference

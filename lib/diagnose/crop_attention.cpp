@@ -192,7 +192,7 @@ std::optional<WrongHead> only_wrong_head(const Subject& subject, std::string_vie
                                          std::span<const std::uint8_t> is_wrong) {
   constexpr std::int64_t kFewest = 16;
   const std::optional<AttentionParams> p = parameters_of(subject, output, is_wrong);
-  if (!p.has_value() || p->bias == "alibi" || p->batches * p->heads == 1 ||
+  if (!p.has_value() || p->bias == "alibi" || p->batches * p->heads < 2 ||
       (is_of_keys(output) && p->key_heads() != p->heads)) {
     return std::nullopt;
   }

@@ -290,9 +290,12 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
 
 /// One number more in all of the output, first one that somebody may have typed.
 std::vector<Hypothesis> constant_added(const Evidence& evidence) {
+  if (!evidence.sample.all()) {
+    return {};
+  }
   const Direction all_of_it{"element", 1, evidence.delivered.size()};
   const Offset found = offsets(evidence, all_of_it).front();
-  if (!evidence.sample.all() || !explain_most({found})) {
+  if (!explain_most({found})) {
     return {};
   }
   std::vector<Hypothesis> all;
@@ -314,7 +317,7 @@ std::vector<Hypothesis> constant_added(const Evidence& evidence) {
 }
 
 constexpr std::array kRows = {
-    CatalogueRow{"output_offset=NUMBER", "the output and a constant, fitted", &constant_added},
+    CatalogueRow{"output_offset=NUMBER", "the output plus a constant, fitted", &constant_added},
     CatalogueRow{"bias_added, row_offsets_added", "a row or a column that nobody gave, added to all of the output",
                  &line_added, Stage::last_resort, true},
     CatalogueRow{"rows_scaled=NUMBER, columns_scaled=NUMBER", "a few rows or columns that were multiplied by something",

@@ -189,18 +189,21 @@ bool has_no_cause(const Diagnosis& diagnosis) {
          });
 }
 
-/// What explains the only head of attention that is wrong, as attention of its own.
+/// What explains the only head of attention that is wrong, as attention of its own. It has the time of single causes once more.
 void search_head(const verdict::OutputResult& failed, const Subject& subject, const Effort& effort,
                  Diagnosis& diagnosis) {
   const auto facts = diagnosis.elements.find(diagnosis.port);
   const std::optional<WrongHead> head = facts == diagnosis.elements.end()
                                             ? std::nullopt
                                             : only_wrong_head(subject, diagnosis.port, facts->second.is_wrong);
-  Diagnosis inner = diagnosis;
-  if (!head.has_value() || !measure(head->subject, effort.trial_flops, inner)) {
+  if (!head.has_value()) {
     return;
   }
+  Diagnosis inner = diagnosis;
   inner.passing.clear();
+  if (!measure(head->subject, effort.trial_flops, inner)) {
+    return;
+  }
   Search(head->subject, failed, {effort, effort.trial_flops, Rows::all}, inner, false).singles();
   if (has_no_cause(inner)) {
     return;

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/attention_bwd.hpp"
 #include "tolerance/attention_bwd_rounding.hpp"
@@ -17,18 +16,11 @@
 #include "tolerance/attention_model.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/largest_error.hpp"
+#include "tolerance/output_named.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
 namespace {
-
-const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
-  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
-  if (found == values.outputs.end()) {
-    throw core::InternalError("attention_bwd has no output " + std::string(port));
-  }
-  return *found;
-}
 
 float upward(double x) {
   const auto nearest = static_cast<float>(x);

@@ -11,6 +11,7 @@
 #include "tolerance/attention_gradient_shape.hpp"
 #include "tolerance/attention_lost.hpp"
 #include "tolerance/attention_products.hpp"
+#include "tolerance/output_named.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -62,7 +63,7 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
     return 0;
   }
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  const op::OutputValues& judged = output_named(values, port);
   std::vector<float> bound(judged.value.size()), deviation(judged.value.size());
   attention_bwd_error(request, values, port, bound, deviation);
   const GradientShape shape(p, port);
@@ -96,7 +97,7 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
 
 std::vector<float> row_slopes(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  const op::OutputValues& judged = output_named(values, port);
   const GradientShape shape(p, port);
   const RowShifts shifts(request, judged, p, port);
   const auto channels = static_cast<std::size_t>(shape.channels);
@@ -123,7 +124,7 @@ double slope_of_truncated_scores(const model::ModelRequest& request, const op::V
   if (!products.scaled || port == "dsoftmax_offset") {
     return 0;
   }
-  const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  const op::OutputValues& judged = output_named(values, port);
   double squares = 0, rows = 0;
   for (std::size_t index = 0; index < judged.row_facts.front().size(); ++index) {
     const GradientRow facts(judged, index);

@@ -31,28 +31,4 @@ double signal_of(double y, float bound, float deviation, core::Dtype output) {
   return known && std::isfinite(signal) ? signal : 0;
 }
 
-double lost_slope(const op::AttentionParams& p, const op::OutputValues& o, core::Dtype output,
-                  std::span<const float> bound, std::span<const float> deviation) {
-  constexpr std::size_t kRows = 256;
-  const GradientShape shape(p, o.port);
-  const auto channels = static_cast<std::size_t>(shape.channels);
-  std::vector<LostRows> parts((shape.rows() + kRows - 1) / kRows);
-  core::parallel_chunks(shape.rows(), kRows, [&](std::size_t part, std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row) {
-      if (!shape.has(row)) {
-        continue;
-      }
-      double signal = 0;
-      const std::size_t first = shape.first_of(row);
-      for (std::size_t at = first; at < first + channels; ++at) {
-        signal += signal_of(o.value[at], bound[at], deviation[at], output);
-      }
-      parts[part].add(signal, channels);
-    }
-  });
-  LostRows all;
-  std::ranges::for_each(parts, [&all](const LostRows& part) { all.add(part); });
-  return all.slope();
-}
-
 }  // namespace numcheck::tolerance

@@ -25,10 +25,6 @@ class LostRows {
   double weak_ = 0, all_ = 0;
 };
 
-/// The same of o. `bound` and `deviation` are those of attention_error.
-[[nodiscard]] double lost_slope(const op::AttentionParams& p, const op::OutputValues& o, core::Dtype output,
-                                std::span<const float> bound, std::span<const float> deviation);
-
 /// y^2 / V of an element, its output's rounding included; 0 if it is not known.
 [[nodiscard]] double signal_of(double y, float bound, float deviation, core::Dtype output);
 

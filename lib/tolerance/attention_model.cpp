@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/attention_layout.hpp"
@@ -21,19 +20,12 @@
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/attention_slope.hpp"
 #include "tolerance/largest_error.hpp"
+#include "tolerance/output_named.hpp"
 #include "tolerance/tracked.hpp"
 #include "tolerance/tracked_model.hpp"
 
 namespace numcheck::tolerance {
 namespace {
-
-const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
-  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
-  if (found == values.outputs.end()) {
-    throw core::InternalError("attention has no output " + std::string(port));
-  }
-  return *found;
-}
 
 /// A query that the reference has left out.
 bool is_undetermined(const op::OutputValues& o, std::size_t row) {

@@ -71,9 +71,9 @@ inline constexpr double kSettledMargin = 40;
 /// products, index V, in the arithmetic of the mode on the architecture (accumulation.hpp); operands that are rounded to
 /// TF32 add 2 v to g and 0.36 v^2 to s. u_P is the unit roundoff of the format in which weights are multiplied with values:
 /// the tensors', or TF32; 0 in an FP32 chain. Weights that differ by less than an ulp are rounded alike: a = exp(-4 pi^2
-/// (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values, and no less than
-/// 2 s2 / cap^2 - 1 times that where scores reach a cap; without the factor
-/// 1 - max p where a sink is larger than max p, as kernels may weigh relative to it. Key blocks are rescaled one after another, which the 16 u cover. The bound holds for errors of scores that are alike; V takes them as independent.
+/// (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values, and no less than 2 s2 / cap^2 - 1 times
+/// that where scores reach a cap; without the factor 1 - max p where a sink is larger than max p, as kernels may weigh relative to
+/// it. Key blocks are rescaled one after another, which the 16 u cover. The bound holds for errors of scores that are alike; V takes them as independent.
 /// Outputs as a whole are off by u_P a min(1 / (1 - max p), n): the key that weighs most may have the least value, and no
 /// value is more than n times as large as their mean. Queries whose scores are the same (saturated by a cap, those of one
 /// direction, or ALiBi's beside small products) have the same weights, rounded alike: a is at least exp(-4 pi^2 (s_q / 2 u_P)^2)

@@ -49,20 +49,25 @@ double saturated(const QueryCommon& common, const QueryFacts& facts) {
   return common.cap > 0 ? std::clamp(2 * square / (common.cap * common.cap) - 1, 0.0, 1.0) : 0;
 }
 
-/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, which is 1
-/// unless it is normalised before, or the sink is larger: kernels may weigh relative to that. `spread`: of their scores.
+/// False if the largest weight is 1: it is not if weights are normalised before, or if a sink is larger, relative to which
+/// kernels may weigh.
+bool rounds_largest(const QueryCommon& common, const QueryFacts& facts) {
+  return common.normalised || facts[AttentionFact::sink_share] > facts[AttentionFact::largest_weight];
+}
+
+/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for a largest one of 1. `spread`: of
+/// their scores.
 double rounded_alike(const QueryCommon& common, const QueryFacts& facts, AttentionFact spread) {
   if (common.unit == 0) {
     return 0;
   }
   const double largest = std::min(1.0, facts[AttentionFact::largest_weight]);
-  const bool all_rounded = common.normalised || facts[AttentionFact::sink_share] > largest;
   // Where all weights are subnormal in FP16 or FP8, their rounding errors are larger.
   const bool narrow_range = common.products.format == Dtype::fp16 || common.products.scaled;
   const double subnormal =
       largest == 0 || !narrow_range ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
   return std::max(saturated(common, facts), alike(facts[spread] / (2 * common.unit * subnormal), common.few_values)) *
-         (all_rounded ? subnormal : 1 - largest);
+         (rounds_largest(common, facts) ? subnormal : 1 - largest);
 }
 
 /// Of the weights of all keys, a sink left out: what an error of some of them is to an output.
@@ -189,6 +194,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       argument_(facts[AttentionFact::argument]),
       values_(common.products.sum(static_cast<std::int64_t>(keys_))),
       contest_(facts[common.contest]),
+      rounds_largest_(rounds_largest(common, facts)),
       sink_share_(facts[AttentionFact::sink_share]),
       all_values_(facts[AttentionFact::value_size]),
       value_range_(facts[AttentionFact::value_range]),
@@ -291,8 +297,7 @@ QueryError QueryErrors::largest(double lse) const {
 
 double QueryErrors::shared_slope(double squares_over_seconds) const {
   // No value is more than `keys` times as large as their mean.
-  const bool all_rounded = common_.normalised || sink_share_ > largest_;
-  const double others = all_rounded ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
+  const double others = rounds_largest_ ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
   const double largest = std::max(equal_, std::min(1.0, equal_ * largest_ * squares_over_seconds));
   return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * largest +
          stored_.sink + saturated_ + stored_.variance * stored_.scatter +

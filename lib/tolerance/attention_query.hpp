@@ -106,9 +106,10 @@ class QueryErrors {
 
   const QueryCommon& common_;
   double keys_, largest_, equal_;
-  double argument_;     ///< AttentionFact::argument
-  SumError values_;     ///< of n products
-  double contest_;      ///< AttentionFact::contest of the mode
+  double argument_;  ///< AttentionFact::argument
+  SumError values_;  ///< of n products
+  double contest_;   ///< AttentionFact::contest of the mode
+  bool rounds_largest_;
   double sink_share_;   ///< r
   double all_values_;   ///< bounds every value of the head
   double value_range_;  ///< and by how much they differ

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "tolerance/attention_gradient_shape.hpp"
@@ -12,6 +11,7 @@
 #include "tolerance/attention_model.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_query.hpp"
+#include "tolerance/output_named.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -20,14 +20,6 @@ constexpr std::size_t kRows = 256;  // of a part of a sum
 
 double square(double x) {
   return x * x;
-}
-
-const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
-  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
-  if (found == values.outputs.end()) {
-    throw core::InternalError("attention has no output " + std::string(port));
-  }
-  return *found;
 }
 
 /// The slopes of queries' o.
@@ -41,9 +33,18 @@ class QuerySlopes {
   [[nodiscard]] bool has(std::size_t query) const {
     return shape_.has(query) && !std::isinf(QueryFacts(o_, query)[AttentionFact::keys]);
   }
-  /// Precondition: has(query).
-  [[nodiscard]] double of(std::size_t query) const {
-    return QueryErrors(common_, {o_, query}).shared_slope(common_.largest_alike == 0 ? 1 : squares_over_seconds(query));
+  /// Of every query; 0 of those that has() denies.
+  [[nodiscard]] std::vector<double> all() const {
+    std::vector<double> slopes(shape_.rows());
+    core::parallel_chunks(slopes.size(), kRows, [&](std::size_t, std::size_t begin, std::size_t end) {
+      for (std::size_t query = begin; query < end; ++query) {
+        const QueryFacts facts(o_, query);
+        slopes[query] = !has(query) ? 0
+                                    : QueryErrors(common_, facts)
+                                          .shared_slope(common_.largest_alike == 0 ? 1 : squares_over_seconds(query));
+      }
+    });
+    return slopes;
   }
 
  private:
@@ -71,26 +72,30 @@ struct Part {
 
 double slope_of_output(const model::ModelRequest& request, const op::Values& values, const op::AttentionParams& p) {
   const op::OutputValues& o = output_named(values, "o");
-  const QuerySlopes slopes(request, p, o);
+  const AttentionProducts products(request);
+  const QuerySlopes queries(request, p, o);
+  const std::vector<double> slopes = queries.all();
+  if (products.unit() == 0 && std::ranges::all_of(slopes, [](double slope) { return slope == 0; })) {
+    return 0;
+  }
   std::vector<float> bound(o.value.size()), deviation(o.value.size());
   attention_error(request, values, "o", bound, deviation);
-  const auto channels = static_cast<std::size_t>(slopes.shape().channels);
-  std::vector<Part> parts((slopes.shape().rows() + kRows - 1) / kRows);
-  core::parallel_chunks(slopes.shape().rows(), kRows, [&](std::size_t index, std::size_t begin, std::size_t end) {
+  const auto channels = static_cast<std::size_t>(queries.shape().channels);
+  std::vector<Part> parts((slopes.size() + kRows - 1) / kRows);
+  core::parallel_chunks(slopes.size(), kRows, [&](std::size_t index, std::size_t begin, std::size_t end) {
     Part& part = parts[index];
     for (std::size_t query = begin; query < end; ++query) {
-      if (!slopes.has(query)) {
+      if (!queries.has(query)) {
         continue;
       }
       double signal = 0;
-      const std::size_t first = slopes.shape().first_of(query);
+      const std::size_t first = queries.shape().first_of(query);
       for (std::size_t at = first; at < first + channels; ++at) {
         signal += signal_of(o.value[at], bound[at], deviation[at], request.output);
       }
       part.lost.add(signal, channels);
-      const double slope = slopes.of(query);
-      if (std::isfinite(slope)) {  // otherwise scores are infinite
-        part.slopes += signal * slope;
+      if (std::isfinite(slopes[query])) {  // otherwise scores are infinite
+        part.slopes += signal * slopes[query];
         part.signal += signal;
       }
     }
@@ -101,7 +106,6 @@ double slope_of_output(const model::ModelRequest& request, const op::Values& val
     all.signal += part.signal;
     all.lost.add(part.lost);
   }
-  const AttentionProducts products(request);
   return (all.signal == 0 ? 0 : all.slopes / all.signal) + (products.unit() == 0 ? 0 : all.lost.slope()) +
          (products.scaled ? truncation_slope(products, p.sk, o) : 0);
 }
@@ -135,12 +139,13 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
 std::vector<float> query_slopes(const model::ModelRequest& request, const op::Values& values) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
-  const QuerySlopes of(request, p, o);
-  const auto channels = static_cast<std::size_t>(of.shape().channels);
+  const QuerySlopes queries(request, p, o);
+  const std::vector<double> of_queries = queries.all();
+  const auto channels = static_cast<std::size_t>(queries.shape().channels);
   std::vector<float> slopes(o.value.size() / channels);
-  for (std::size_t query = 0; query < of.shape().rows(); ++query) {
-    if (of.has(query)) {
-      slopes[of.shape().first_of(query) / channels] = static_cast<float>(of.of(query));
+  for (std::size_t query = 0; query < of_queries.size(); ++query) {
+    if (queries.has(query)) {
+      slopes[queries.shape().first_of(query) / channels] = static_cast<float>(of_queries[query]);
     }
   }
   return slopes;

@@ -44,6 +44,7 @@ def attention(op, mode, params, inputs):
     return case(op, mode, {"heads": 2, "sq": 64, "d": 8, **params}, inputs)
 
 
+CONSTANT_NUMBER = {"distribution": "constant", "value": -2.7}
 ATTENTION = [
     # One query, whose weights are nearly all equal: those of a head round alike, and so do rows of dv.
     ({**case("attention_bwd", "fp16", {"heads": 6, "kv_heads": 3, "sq": 1, "sk": 198, "d": 32, "dv": 41, "window_right": 70,
@@ -123,6 +124,37 @@ ATTENTION = [
                   {"batches": 3, "heads": 4, "kv_heads": 2, "sq": 36, "sk": 63, "d": 64, "scale": -0.1, "window_right": 87,
                    "bias": "alibi", "layout": "bhsd", "dropout": 0.1, "statistics": "device", "dropout_mask": "drawn",
                    "rng_seed": 131940}, {"distribution": "rows", "low": -100, "high": 100}), "seed": 3895117239}, "", False),
+    # Operands of TF32 that repeat are rounded by the same part: v of all keys, q and k, do of all queries.
+    ({**attention("attention_bwd", "tf32", {"heads": 8, "kv_heads": 1, "sq": 400, "sk": 256, "d": 96, "scale": 1e-4, "bias": "alibi",
+                                            "layout": "bhsd", "dropout": 0.9},
+                  {**CONSTANT_NUMBER, "q": {"distribution": "log_uniform", "low": -3, "high": 3}, "k": {"distribution": "activations"},
+                   "do": {"distribution": "uniform", "low": -0.1, "high": 1}}), "seed": 130326570}, "delta_missing", True),
+    ({**attention("attention_bwd", "tf32", {"batches": 3, "heads": 6, "kv_heads": 3, "sq": 400, "sk": 100, "d": 20, "mask": "causal",
+                                            "softmax": "learnable", "layout": "sbhd"},
+                  {**CONSTANT_NUMBER, "v": {"distribution": "normal"}}), "seed": 1053007324}, "head_map_rotated", False),
+    ({**attention("attention_bwd", "tf32", {"heads": 24, "kv_heads": 3, "sq": 1, "sk": 64, "d": 32, "mask": "causal"},
+                  {"distribution": "large_mean", "mean": -5, "sigma": 0.1, "q": {"distribution": "uniform", "low": 0, "high": 2},
+                   "k": {"distribution": "normal"}, "v": {"distribution": "large_mean", "mean": 4, "sigma": 0.1},
+                   "do": CONSTANT_NUMBER}), "seed": 1355838965}, "delta_missing", True),
+    # Gradients that are all the same, queries that are one of 16: what rounds dS is the same in all queries of a kind.
+    ({**attention("attention_bwd", "bf16", {"batches": 2, "heads": 4, "sq": 2048, "sk": 16, "d": 4, "dv": 1, "softcap": 0.1,
+                                            "softmax": "off_by_one", "layout": "bhsd"},
+                  {"distribution": "uniform", "low": 0.9, "high": 1.1, "q": {"distribution": "signs"},
+                   "k": {"distribution": "large_mean", "mean": 1, "sigma": 0.01}, "v": {"distribution": "activations"},
+                   "do": {"distribution": "large_mean", "mean": 100, "sigma": 0.001}}), "seed": 609402936}, "delta_missing", True),
+    # Scores at a cap: weights are two numbers, rounded alike in all rows.
+    ({**attention("attention_fwd", "bf16", {"batches": 2, "heads": 4, "sq": 256, "sk": 129, "d": 4, "dv": 1, "scale": 0.1,
+                                            "mask": "causal_bottom_right", "softcap": 0.01, "layout": "bhsd", "dropout": 0.1},
+                  {"distribution": "uniform", "low": 0.9, "high": 1.1, "q": {"distribution": "normal"}, "k": {"distribution": "normal"}}),
+      "seed": 1339248931}, "output_scale_1_01", True),
+    ({**attention("attention_bwd", "bf16", {"heads": 1, "sq": 256, "sk": 512, "d": 128, "scale": 1, "softcap": 1, "layout": "bhsd",
+                                            "statistics": "device"},
+                  {"distribution": "activations", "rank": 64, "noise": 0.5, "outlier_every": 1000, "outlier": 5, "drift": 0.1, "sink": 16}),
+      "seed": 1469958542}, "output_scale_1_01", True),
+    # One value and two weights: a sum in FP32 errs by the same part of an ulp for a while.
+    ({**attention("attention_fwd", "fp32", {"batches": 2, "heads": 4, "sq": 128, "sk": 100, "d": 64, "dv": 2, "scale": 1, "mask": "causal",
+                                            "softcap": 0.1, "layout": "bhsd"},
+                  {**CONSTANT_NUMBER, "k": {"distribution": "signs"}}), "seed": 1005662693}, "output_scale_1_01", True),
 ]
 
 # Rounded slices and 3.7 C add up to numbers beside the middle between two of BF16, which FP32 rounds to the middle.

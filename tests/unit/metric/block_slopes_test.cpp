@@ -105,8 +105,8 @@ TEST(BlockSlopes, errors_of_whole_rows_pass) {
   }
 }
 
-// p v of a single key: with p = 1/2 + 1/2048 every element is below a BF16 number of v / 2 by less than half an ulp, so that
-// all of them are rounded in the same direction.
+// p v of a single key: with p = 1/2 + 1/2048 every element is beyond a BF16 number, v / 2, by less than half an ulp, so that all
+// of them are rounded in the same direction.
 TEST(BlockSlopes, rounding_of_rows_of_one_key_passes_and_a_scale_of_them_does_not) {
   HeadProblem p(Dtype::bf16, 1e-4);
   const auto multiply = [&](double factor) {
