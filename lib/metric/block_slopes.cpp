@@ -14,7 +14,7 @@
 #include "metric/reader.hpp"
 #include "metric/setup.hpp"
 #define NUMCHECK_ISA of_block_slopes
-#include "metric/gate_exact.hpp"
+#include "metric/gate_flips.hpp"
 
 namespace numcheck::metric {
 namespace {
@@ -24,6 +24,7 @@ struct Sums {
   double errors = 0, signal = 0;  ///< w y e and w y^2
   double alike = 0, rounding = 0;
   double slack = 0;
+  double drift = 0, nearer = 0;           ///< what flips are expected to add to `errors`, see FlipChance
   double aa = 0, ab = 0, bb = 0, b4 = 0;  ///< of the rows' errors a and signals b
 
   void add(const Sums& other) noexcept {
@@ -32,6 +33,8 @@ struct Sums {
     alike += other.alike;
     rounding += other.rounding;
     slack += other.slack;
+    drift += other.drift;
+    nearer += other.nearer;
     aa += other.aa;
     ab += other.ab;
     bb += other.bb;
@@ -81,8 +84,30 @@ class Collector {
     return setup_.format.narrow ? std::clamp(mean, 1.0 / 12, 1.0 / 6) : 0;
   }
 
+  /// |w y| ulp of elements that may flip, and the same times the chance that they do.
+  struct RowFlips {
+    double possible = 0, likely = 0;
+
+    /// The standard error of all of them together, which do no more than all that is possible.
+    [[nodiscard]] double alike() const { return std::min(likely, possible / lambda_of(1)); }
+  };
+
+  /// Adds what the flips of an element are expected to do.
+  void add_flips(const of_block_slopes::Element& element, double wy, Sums& sums, RowFlips& row) const noexcept {
+    const auto at = of_block_slopes::boundaries_of(element.y, element.best, 2 / setup_.format.fraction_scale);
+    if (element.y == 0 || !of_block_slopes::in_reach(at, element.deviation)) {
+      return;
+    }
+    const auto chance = of_block_slopes::chance_of(at, element.best, element.deviation);
+    sums.drift += wy * chance.drift;
+    sums.nearer += wy * chance.nearer;
+    row.possible += std::fabs(wy);
+    row.likely += std::fabs(wy) * chance.predicted;
+  }
+
   void add_row(SegmentReader& reader, std::int64_t first, Sums& sums) const {
     double row_error = 0, row_signal = 0, row_deviation = 0;
+    RowFlips row_flips;
     for (std::int64_t at = 0; at < shape_.width; at += kSegment) {
       const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kSegment, shape_.width - at));
       const SegmentView all = reader.read(first + at, size, first + at + static_cast<std::int64_t>(size));
@@ -98,12 +123,16 @@ class Collector {
         row_error += wy * (setup_.format.narrow ? element.error - element.best : element.error);
         sums.rounding += wy * wy * rounding;
         row_deviation += std::fabs(wy) * element.deviation;
+        if (setup_.format.narrow) {
+          add_flips(element, wy, sums, row_flips);
+        }
         row_signal += wy * element.y;
       }
     }
     sums.errors += row_error;
     sums.signal += row_signal;
-    sums.alike += row_deviation * row_deviation;
+    const double row_alike = std::max(row_deviation, row_flips.alike());
+    sums.alike += row_alike * row_alike;
     sums.aa += row_error * row_error;
     sums.ab += row_error * row_signal;
     sums.bb += row_signal * row_signal;
@@ -132,7 +161,8 @@ class Closest {
       return;
     }
     one.slope = sums.errors / sums.signal;
-    one.slack = shared_ + sums.slack / sums.signal;
+    const double drift = std::max(std::fabs(sums.drift), std::fabs(sums.nearer));
+    one.slack = shared_ + (sums.slack + drift) / sums.signal;
     one.alike = std::sqrt(repeats_ * (sums.alike + sums.rounding)) / sums.signal;
     one.independent = std::sqrt(repeats_ / sums.signal);
     const double squares = sums.aa - 2 * one.slope * sums.ab + one.slope * one.slope * sums.bb;

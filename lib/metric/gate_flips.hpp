@@ -111,13 +111,22 @@ inline void add_flips(const FlipTerms<Vf>& x, float top, int g, RunningFlips& su
   }
 }
 
+/// Of one element, in double. `top` as in add_flips.
+inline Boundaries<double> boundaries_of(double y, double best, double top) {
+  const double abs_best = __builtin_fabs(best);
+  const double stored = __builtin_fabs(y + best);
+  const bool below = stored == 0.5 * top && y * best <= 0;
+  const auto shift = static_cast<double>(below ? kBelowPower : stored == top ? kAbovePower : 0);
+  return {0.5 - abs_best, 0.5 + abs_best + shift};
+}
+
+inline bool in_reach(Boundaries<double> at, double deviation) {
+  return (at.near < at.far ? at.near : at.far) < static_cast<double>(kFlipReach) * deviation;
+}
+
 /// The same of one element, in double.
 inline void add_flips(const FlipTerms<double>& x, double top, std::size_t lane, FlipSums& sums) {
-  const double abs_best = __builtin_fabs(x.best);
-  const double stored = __builtin_fabs(x.y + x.best);
-  const bool below = stored == 0.5 * top && x.y * x.best <= 0;
-  const auto shift = static_cast<double>(below ? kBelowPower : stored == top ? kAbovePower : 0);
-  const Boundaries<double> at = {0.5 - abs_best, 0.5 + abs_best + shift};
+  const Boundaries<double> at = boundaries_of(x.y, x.best, top);
   const double wy = x.weight * x.y;
   const double wide = __builtin_fabs(wy) * x.deviation;
   const double arithmetic = wide * wide;
@@ -127,7 +136,7 @@ inline void add_flips(const FlipTerms<double>& x, double top, std::size_t lane, 
   sums.step[lane] = step > sums.step[lane] ? step : sums.step[lane];
   bool judged = x.y != 0;
   double allowed = 0;
-  if (judged && (at.near < at.far ? at.near : at.far) < static_cast<double>(kFlipReach) * x.deviation) {
+  if (judged && in_reach(at, x.deviation)) {
     const FlipChance<double> chance = chance_of(at, x.best, x.deviation);
     sums.predicted[lane] += chance.predicted;
     sums.spread[lane] += wy * wy * chance.allowed;

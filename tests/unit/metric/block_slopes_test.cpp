@@ -149,5 +149,25 @@ TEST(BlockSlopes, elements_that_are_not_finite_or_not_judged_are_left_out) {
   EXPECT_NEAR(p.slope().slope, before, 1e-4);
 }
 
+// Sums of two FP16 numbers, of which every second lies between two others: a single error of the row takes all of these to one side.
+TEST(BlockSlopes, values_between_two_numbers_may_all_be_rounded_to_one_side) {
+  HeadProblem p(Dtype::fp16, 1e-6);
+  const auto fill = [&](double factor) {
+    for (std::int64_t at = 0; at < 2 * kRows * kHeads * kWidth; ++at) {
+      const bool shown = at / (kHeads * kWidth) % kBlockRows == 0;  // one row of a block
+      const auto index = static_cast<std::size_t>(at);
+      const double stored = shown ? static_cast<double>(at % 7 - 3) * 0.25 + 1.125 : 0;
+      const double half = at % 2 == 0 ? std::exp2(std::floor(std::log2(std::fabs(stored))) - 11) : 0;
+      const double y = stored + std::copysign(half, stored);
+      p.problem.expected[index] = shown ? y * (1 - 1e-8) : 0;
+      p.problem.set_got(at, shown ? core::round_to(y * (1 + 1e-8) * factor, Dtype::fp16) : 0);
+    }
+  };
+  fill(1);
+  EXPECT_TRUE(passes(p.slope())) << p.slope().slope << " > " << p.slope().limit();
+  fill(1.003);
+  EXPECT_FALSE(passes(p.slope())) << p.slope().slope << " <= " << p.slope().limit();
+}
+
 }  // namespace
 }  // namespace numcheck::metric
