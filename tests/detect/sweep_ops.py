@@ -7,6 +7,7 @@ program gemm_cases, which is built with the tests.
     sweep_ops.py --program build/app/te-numcheck --cases 500 --borders --backend cuda
     sweep_ops.py --program build/app/te-numcheck --cases 2000 --unusual --device sim:sm_90
     sweep_ops.py --program build/app/te-numcheck --backend cudnn -- --known configs/known_issues.json
+    sweep_ops.py --program build/app/te-numcheck --backend cuda cudnn --jobs 32 --gpus 4
 
 Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
 that could be wrong) nor unsupported by the backend, nor a known issue of a library that was excused. A library's product may also end as a warning: something was
@@ -15,11 +16,15 @@ or an op that passed nothing."""
 
 import argparse
 import collections
+import concurrent.futures
+import itertools
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 
 import families
 from drawing import DrawnBy
@@ -28,17 +33,19 @@ from headroom import Headroom
 HARMLESS = ("pass", "inconclusive", "unsupported", "xfail")
 # Of cases with at most 100 keys and values each: a plan may have 250 000.
 BATCH = 2500
+SHARED_BATCH = 200  # where several run at a time
 
 
-def run_batch(program, cases, options):
-    """The report's records of the cases."""
+def run_batch(program, cases, options, gpu):
+    """The report's records of the cases, which run on the GPU of this number, or on whichever the program takes."""
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": str(gpu)} if gpu is not None else None
     with tempfile.TemporaryDirectory(prefix="te-numcheck-sweep-") as folder:
         plan, report = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "report.json")
         plan.write_text(json.dumps({"version": 1, "name": "sweep", "cases": cases}))
         command = [program, "run", str(plan), "--json", str(report), "--no-save", "--progress", "never", *options]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if not report.exists():
-            sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+            raise RuntimeError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
         return json.loads(report.read_text())["cases"]
 
 
@@ -66,20 +73,67 @@ def obstacle(clean, op, arguments):
     return "" if drawing_program(clean, arguments) else f"{op} needs {option}, the program that draws its cases"
 
 
-def sweep(clean, op, backend, arguments, options, headroom):
-    """Counts by status, the reasons of unsupported cases, and the cases that must not occur."""
-    statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
+class Sweep:
+    """Cases of one op on one backend: counts by status, the reasons of unsupported cases, and the cases that must not occur."""
+
+    def __init__(self, clean, op, backend):
+        self.op, self.backend = op, backend
+        self.statuses, self.reasons, self.wrong = collections.Counter(), collections.Counter(), []
+        self.harmless = (*HARMLESS, "warn") if backend in clean.may_warn else HARMLESS
+
+    def add(self, result):
+        self.statuses[result["status"]] += 1
+        if result["status"] == "unsupported":
+            self.reasons[result.get("reason", "")] += 1
+        elif result["status"] not in self.harmless:
+            self.wrong.append(result)
+
+    def proves_something(self):
+        return self.statuses["pass"] > 0 or self.statuses["unsupported"] == self.statuses.total()
+
+    def show(self):
+        counts = ", ".join(f"{number} {status}" for status, number in sorted(self.statuses.items()))
+        print(f"{self.op:16}{self.backend:20}{counts}", flush=True)
+        for reason, number in self.reasons.most_common(3):
+            print(f"    {number} unsupported: {reason}")
+        for case in self.wrong[:20]:
+            print(f"    {case['status']} {case['id']} seed {case['seed']}: {case.get('reason', '')}", flush=True)
+
+
+def batches(clean, op, backend, arguments):
+    size = BATCH if arguments.jobs == 1 else SHARED_BATCH
     cases = cases_of(clean, op, backend, arguments)
-    harmless = (*HARMLESS, "warn") if backend in clean.may_warn else HARMLESS
-    for first in range(0, len(cases), BATCH):
-        for result in run_batch(arguments.program, cases[first : first + BATCH], options):
-            statuses[result["status"]] += 1
-            headroom.add(result)
-            if result["status"] == "unsupported":
-                reasons[result.get("reason", "")] += 1
-            elif result["status"] not in harmless:
-                wrong.append(result)
-    return statuses, reasons, wrong
+    return [cases[first : first + size] for first in range(0, len(cases), size)]
+
+
+def run_and_add(program, batch, options, gpu, sweep, headroom, lock):
+    records = run_batch(program, batch, options, gpu)
+    with lock:
+        for record in records:
+            sweep.add(record)
+            headroom.add(record)
+
+
+def swept(ops, arguments, headroom):
+    """Every op on every backend, in this order. Batches of all of them share the jobs."""
+    options = ["--device", arguments.device, *arguments.options]
+    gpus = itertools.cycle(range(arguments.gpus) if arguments.gpus else [None])
+    lock = threading.Lock()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        running = []
+        for op, clean in ops.items():
+            for backend in arguments.backend:
+                one = Sweep(clean, op, backend)
+                running.append((one, [pool.submit(run_and_add, arguments.program, batch, options, next(gpus), one, headroom, lock)
+                                      for batch in batches(clean, op, backend, arguments)]))
+        try:
+            for one, parts in running:
+                for part in parts:
+                    part.result()
+                yield one
+        except RuntimeError as error:
+            pool.shutdown(cancel_futures=True)
+            sys.exit(str(error))
 
 
 def chosen_ops(parser, arguments):
@@ -112,6 +166,8 @@ def parse():
     parser.add_argument("--borders", action="store_true", help="shapes at 2^k - 1, 2^k and 2^k + 1")
     parser.add_argument("--unusual", action="store_true", help="sizes, scales and inputs that hardly any plan has")
     parser.add_argument("--headroom", action="store_true", help="end with a table of how far clean cases stay from limits")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("--gpus", type=int, default=0, help="runs take turns on this many GPUs")
     parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()
@@ -120,21 +176,13 @@ def parse():
 
 def main():
     arguments, ops = parse()
-    options = ["--device", arguments.device, *arguments.options]
     bad, headroom = False, Headroom()
-    for op, clean in ops.items():
-        for backend in arguments.backend:
-            statuses, reasons, wrong = sweep(clean, op, backend, arguments, options, headroom)
-            counts = ", ".join(f"{number} {status}" for status, number in sorted(statuses.items()))
-            print(f"{op:16}{backend:20}{counts}", flush=True)
-            for reason, number in reasons.most_common(3):
-                print(f"    {number} unsupported: {reason}")
-            for case in wrong[:20]:
-                print(f"    {case['status']} {case['id']} seed {case['seed']}: {case.get('reason', '')}")
-            if wrong and arguments.wrong:
-                with arguments.wrong.open("a") as file:
-                    file.writelines(json.dumps(case) + "\n" for case in wrong)
-            bad = bad or bool(wrong) or (statuses["pass"] == 0 and statuses["unsupported"] < arguments.cases)
+    for one in swept(ops, arguments, headroom):
+        one.show()
+        if one.wrong and arguments.wrong:
+            with arguments.wrong.open("a") as file:
+                file.writelines(json.dumps(case) + "\n" for case in one.wrong)
+        bad = bad or bool(one.wrong) or not one.proves_something()
     if arguments.headroom:
         print("\n".join(headroom.table()))
     sys.exit(1 if bad else 0)

@@ -10,6 +10,7 @@ without being tampered with."""
 
 import argparse
 import collections
+import concurrent.futures
 import pathlib
 import random
 import re
@@ -19,6 +20,7 @@ import sensitivity
 
 WHOLE = ["signs_flipped", "element_negated", "nan_written", "all_nan", "inf_written", "element_zero", "all_zero", "all_seven",
          "neighbour_copied", "unwritten_tile", "bit_flip", "swapped_rows", "stale_tile"]
+BATCH = 100  # tamperings of a run
 # No second row or tile.
 WITHOUT = {"router_topk": ["swapped_rows"], "dropout_fwd": ["swapped_rows", "stale_tile"], "bias_grad": ["swapped_rows"]}
 
@@ -76,15 +78,19 @@ def is_unchanged(record):
     return bool(record["runs"]) and all(run.get("fault_changed_nothing", False) for run in record["runs"])
 
 
-def passed(program, device, planned):
+def passed(program, device, planned, jobs):
     """Of every tampering that was not caught, the case's name, what it was, and whether every bit is as without it: numbers
     that an FP8 output cannot hold become its largest one, however large they are."""
-    for fault, tampered in planned.items():
+    def missed(fault, tampered):
         records = sensitivity.records(program, [case for _, case in tampered], device, fault)
-        for (name, case), record in zip(tampered, records):
-            if record["status"] != "fail":
-                words = f"{name} with {fault}, seed {case['seed']}: {record['status']}: {record['reason']}"
-                yield name, words, is_unchanged(record)
+        return [(name, f"{name} with {fault}, seed {case['seed']}: {record['status']}: {record['reason']}", is_unchanged(record))
+                for (name, case), record in zip(tampered, records) if record["status"] != "fail"]
+
+    batches = [(fault, tampered[first : first + BATCH]) for fault, tampered in planned.items()
+               for first in range(0, len(tampered), BATCH)]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(lambda batch: missed(*batch), batches):
+            yield from found
 
 
 def parse():
@@ -95,6 +101,7 @@ def parse():
     parser.add_argument("--count", type=int, default=500, help="tamperings of each case")
     parser.add_argument("--factor", type=float, default=2, help="of the table's smallest faults")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     return parser.parse_args()
 
@@ -110,7 +117,8 @@ def main():
     wrong = [(name, f"{name} without a fault: {status}: {reason}") for name, (status, reason) in zip(names, clean)
              if status != "pass"]
     unchanged = collections.Counter()
-    for name, words, has_same_bits in passed(arguments.program, arguments.device, tamperings(names, cases, table, arguments)):
+    planned = tamperings(names, cases, table, arguments)
+    for name, words, has_same_bits in passed(arguments.program, arguments.device, planned, arguments.jobs):
         if has_same_bits:
             unchanged[name] += 1
         else:
