@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "diagnose/attention_lengths.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -40,11 +40,6 @@ std::string spelled(const Dimensions& shape) {
 
 /// Sizes of a tensor by the letters of its layout: t or b and s, h, d.
 using Letters = std::map<char, std::int64_t>;
-
-/// What does not fit, as a sentence; readings end with it.
-struct Misfit {
-  std::string why;
-};
 
 /// One layout, tried on the tensors.
 class Reader {
@@ -152,51 +147,26 @@ class Reader {
   /// Positions, or tokens of all sequences.
   [[nodiscard]] std::int64_t keys_of(const Letters& sizes) const { return sizes.at(is_ragged() ? 't' : 's'); }
 
-  /// Whether numbers of thd say where sequences begin. Tokens may be left after the last one; numbers that add up to all of
-  /// them are lengths.
-  [[nodiscard]] static bool are_starts(std::span<const double> given, double tokens) {
-    const double last = given.back(), sum = std::accumulate(given.begin(), given.end(), 0.0);
-    return given.size() > 1 && given.front() == 0 && std::ranges::is_sorted(given) &&
-           (last == tokens || (last < tokens && sum != tokens));
-  }
-
-  /// Lengths as they are, or as differences of where sequences begin; empty if there are none.
-  [[nodiscard]] std::vector<std::int64_t> lengths(std::string_view port, std::int64_t tokens) const {
+  /// Of q_lengths or kv_lengths.
+  [[nodiscard]] SequenceLengths lengths(std::string_view port, std::int64_t tokens) const {
     const data::FileTensor* tensor = find(tensors_, port);
-    constexpr std::size_t kMost = std::size_t{1} << 16;
-    if (tensor == nullptr || tensor->elements() == 0) {
-      return {};
-    }
-    if (tensor->elements() > kMost) {
-      throw Misfit{fmt::format("{} has {} lengths, and at most {} are read", port, tensor->elements(), kMost)};
-    }
-    const core::Buffer<double> given = data::values_of(*tensor);
-    const bool is_start = is_ragged() ? are_starts(given.span(), static_cast<double>(tokens))
-                                      : std::cmp_equal(given.size(), reading_.p.batches + 1) && given[0] == 0;
-    std::vector<std::int64_t> found;
-    for (std::size_t i = is_start ? 1 : 0; i < given.size(); ++i) {
-      const double length = is_start ? given[i] - given[i - 1] : given[i];
-      if (!(length >= 0 && length <= double(tokens))) {
-        throw Misfit{fmt::format("{} has {}, where {} positions are", port, length, tokens)};
-      }
-      found.push_back(static_cast<std::int64_t>(length));
-    }
-    const std::int64_t sum = std::accumulate(found.begin(), found.end(), std::int64_t{0});
-    if (is_ragged() && !is_start && sum != tokens) {
-      throw Misfit{
-          fmt::format("{} has {} tokens, and the lengths add up to {}", port == "q_lengths" ? "q" : "k", tokens, sum)};
-    }
-    return found;
+    const bool is_given = tensor != nullptr && tensor->elements() != 0;
+    return !is_given     ? SequenceLengths()
+           : is_ragged() ? lengths_of_tokens(port, *tensor, tokens)
+                         : lengths_of_rows(port, *tensor, reading_.p.batches, tokens);
   }
 
   void read_lengths() {
-    reading_.q_lengths = lengths("q_lengths", queries_);
-    reading_.kv_lengths = lengths("kv_lengths", keys_);
-    if (queries_ == keys_ && reading_.kv_lengths.empty()) {
-      reading_.kv_lengths = reading_.q_lengths;
-    } else if (queries_ == keys_ && reading_.q_lengths.empty()) {
-      reading_.q_lengths = reading_.kv_lengths;
+    SequenceLengths of_queries = lengths("q_lengths", queries_), of_keys = lengths("kv_lengths", keys_);
+    if (queries_ == keys_ && of_keys.lengths.empty()) {
+      of_keys = of_queries;
+    } else if (queries_ == keys_ && of_queries.lengths.empty()) {
+      of_queries = of_keys;
     }
+    reading_.q_lengths = of_queries.lengths;
+    reading_.kv_lengths = of_keys.lengths;
+    reading_.queries_left = of_queries.left;
+    reading_.keys_left = of_keys.left;
     if (!is_ragged()) {
       for (const auto* lengths : {&reading_.q_lengths, &reading_.kv_lengths}) {
         if (!lengths->empty() && std::cmp_not_equal(lengths->size(), reading_.p.batches)) {
@@ -298,6 +268,18 @@ class Reader {
   AttentionReading reading_;
 };
 
+/// "; as LAYOUT WHY" of each, or once if all say the same.
+std::string in_words(const std::vector<std::string>& layouts, const std::vector<std::string>& misfits) {
+  if (!misfits.empty() && std::ranges::count(misfits, misfits.front()) == std::ssize(misfits)) {
+    return "; " + misfits.front();
+  }
+  std::string words;
+  for (std::size_t i = 0; i < misfits.size(); ++i) {
+    words += fmt::format("; as {} {}", layouts[i], misfits[i]);
+  }
+  return words;
+}
+
 op::AttentionParams params_of(const op::Op& op, const ChosenParams& chosen) {
   op::Params params;
   for (const op::Field& field : op.fields()) {
@@ -332,7 +314,7 @@ std::vector<AttentionReading> attention_readings(const op::Op& op, const ChosenP
     return {};
   }
   std::vector<AttentionReading> all;
-  std::string misfits;
+  std::vector<std::string> layouts, misfits;
   for (const std::string_view layout : kLayouts) {
     const auto told = chosen.find("layout");
     if (told != chosen.end() && std::get<std::string>(told->second) != layout) {
@@ -342,11 +324,13 @@ std::vector<AttentionReading> attention_readings(const op::Op& op, const ChosenP
       AttentionReading& reading = all.emplace_back(Reader(layout, chosen, tensors).read());
       reading.p = params_of(op, reading.params);
     } catch (const Misfit& misfit) {
-      misfits += fmt::format("; as {} {}", layout, misfit.why);
+      layouts.emplace_back(layout);
+      misfits.push_back(misfit.why);
     }
   }
   if (all.empty() && q->shape.size() <= kMost + 1) {
-    throw core::UsageError(fmt::format("these tensors do not fit {}: q is {}{}", op.name, spelled(q->shape), misfits));
+    throw core::UsageError(
+        fmt::format("these tensors do not fit {}: q is {}{}", op.name, spelled(q->shape), in_words(layouts, misfits)));
   }
   // Statistics in the usual order are the likelier ones.
   std::ranges::stable_sort(all, {}, &AttentionReading::by_position);

@@ -37,15 +37,16 @@ struct HeadSteps {
 /// ([b, s, h d], what TransformerEngine returns), or sequences and heads ([b h, s, d]). lse and max_logit are [b, h, s],
 /// [b, h, s, 1] or [b, s, h], of thd [t, h], [t, h, 1] or [h, t].
 ///
-/// thd: the sequences of [t, h, d] follow one another, as q_lengths and kv_lengths say, which hold lengths, or, as
-/// cu_seqlens do, where sequences begin, and where the last one ends; tokens after that belong to none. Without them it is one sequence. As runs draw lengths
-/// of their own, the case has layout bshd: each sequence in a row of as many positions as the longest one has.
+/// thd: the sequences of [t, h, d] follow one another, as q_lengths and kv_lengths say, which hold lengths, or, as cu_seqlens
+/// do, where sequences begin, and where the last one ends; tokens after that belong to none. Without them it is one sequence. As
+/// runs draw lengths of their own, the case has layout bshd: each sequence in a row of as many positions as the longest one has.
 struct AttentionReading {
   std::string layout;                               ///< of the tensors
   op::AttentionParams p;                            ///< layout and sizes of the case, and what else is chosen
   ChosenParams params;                              ///< the same: what is chosen, and what the shapes tell
   std::vector<TensorShape> shapes;                  ///< of the tensors, as the ports have them
   std::vector<std::int64_t> q_lengths, kv_lengths;  ///< of each sequence; empty: all are as long as they can be
+  std::int64_t queries_left = 0, keys_left = 0;     ///< thd: tokens after the last sequence
   bool by_position = false;                         ///< lse is [b, s, h], or [h, t]: the other order
 
   /// Where the numbers of one of q, k, v, o and their gradients are. `tensor` is one of those that were read.

@@ -246,7 +246,17 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
         [](const Explanation&) { return std::string("it explains fewer of the outputs that are wrong"); });
   }
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
-  if (!is_narrow || diagnosis.passing.size() < 2) {
+  if (diagnosis.passing.size() < 2) {
+    return;
+  }
+  if (!is_narrow) {  // of rounded numbers, errors are those of rounding
+    constexpr double kMuchMore = 8;
+    const double least = std::ranges::min_element(diagnosis.passing, {}, &Explanation::rms_left)->rms_left;
+    exclude(
+        diagnosis, [least](const Explanation& one) { return one.rms_left > kMuchMore * least; },
+        [least](const Explanation& one) {
+          return fmt::format("it leaves {:.2g} times the error of the cause", one.rms_left / least);
+        });
     return;
   }
   const auto missed = [](const Explanation& one) { return one.of - one.equal_bits; };

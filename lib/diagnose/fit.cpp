@@ -100,6 +100,17 @@ class Fitter {
     fit_.notes.push_back(fmt::format("{} = {}", fields_[field].name, text));
   }
 
+  /// 1 stands for any number: where it is not one of the field's, nobody but the caller knows which.
+  void note_or_ask(std::size_t field, std::string_view port) {
+    const Field& f = fields_[field];
+    if (const auto* number = std::get_if<double>(&params_[field]); number != nullptr && *number > f.maximum) {
+      fit_.mistakes.push_back(fmt::format("{} is given, and no tensor tells {} ({}): give it with --param {}=NUMBER",
+                                          port, f.name, f.doc, f.name));
+    } else {
+      note(field);
+    }
+  }
+
   /// Other values of a field that may bring a port.
   [[nodiscard]] static std::vector<op::Value> others(const Field& field, const op::Value& value) {
     std::vector<op::Value> values;
@@ -136,7 +147,7 @@ class Fitter {
         turned[i] = value;
         if (probe_.has_port(turned, port)) {
           params_ = std::move(turned);
-          note(i);
+          note_or_ask(i, port);
           return true;
         }
       }

@@ -13,6 +13,7 @@
 #include "core/strings.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/attention_likeness.hpp"
+#include "diagnose/attention_notes.hpp"
 #include "diagnose/likeness.hpp"
 #include "diagnose/mode_choice.hpp"
 #include "diagnose/orientation.hpp"
@@ -202,6 +203,7 @@ class Gatherer {
                                            core::dtype_info(port.dtype).name, port.doc));
       } else if (port.role == op::Role::scale && port.fill != op::Fill::computed) {
         absent_scales.push_back(port.name);
+        take_as_one(port);
       }
     }
     if (!absent_scales.empty()) {
@@ -210,6 +212,16 @@ class Gatherer {
     if (gathered_.subject.outputs.empty()) {
       throw core::UsageError(
           fmt::format("no output of {} is among the tensors, so there is nothing to judge", c.op->name));
+    }
+  }
+
+  /// A run chooses scales of outputs by their largest values; operands' are 1 unless they are given.
+  void take_as_one(const op::Port& scale) {
+    const plan::Case& c = gathered_.subject.c;
+    if (op::port_named(c.op->ports(c.params, *c.mode), scale.of).role == op::Role::output) {
+      auto one = std::make_shared<core::Buffer<double>>(1);
+      (*one)[0] = 1;
+      gathered_.subject.inputs.set(std::string(scale.name), std::move(one));
     }
   }
 
@@ -293,32 +305,6 @@ class Gatherer {
   Gathered gathered_;
 };
 
-/// What was read from the shapes of attention's tensors, and how certain that is.
-std::string note_of(const std::vector<AttentionReading>& readings, const ChosenReading& chosen) {
-  const AttentionReading& reading = readings[chosen.index];
-  std::string text = fmt::format("layout = {}: {} heads of {} x {} ({} of keys) in {} sequences", reading.layout,
-                                 reading.p.heads, reading.p.sq, reading.p.d, reading.p.key_heads(), reading.p.batches);
-  std::vector<std::string_view> others;
-  for (const AttentionReading& other : readings) {
-    if (&other != &reading) {
-      others.push_back(other.layout);
-    }
-  }
-  if (others.empty()) {
-    return text;
-  }
-  const std::string as_well = fmt::format("; the shapes fit {} as well, and the numbers ", fmt::join(others, " and "));
-  switch (chosen.certainty) {
-    case ChosenReading::Certainty::proven:
-      return text + as_well + "fit only this";
-    case ChosenReading::Certainty::likely:
-      return text + as_well + fmt::format("are nearest to this: --param layout={} reads the other", others.front());
-    case ChosenReading::Certainty::none:
-      break;
-  }
-  return text + as_well + fmt::format("do not tell: --param layout={} reads the other", others.front());
-}
-
 }  // namespace
 
 Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
@@ -330,7 +316,10 @@ Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::Op
   GatherRequest read = request;
   read.params = readings[chosen.index].params;
   Gathered gathered = Gatherer(read, &readings[chosen.index], catalog, lookup).gather();
-  gathered.notes.insert(gathered.notes.begin(), note_of(readings, chosen));
+  gathered.notes.insert(gathered.notes.begin(), layout_note(readings, chosen));
+  if (std::string left = left_tokens_note(readings[chosen.index]); !left.empty()) {
+    gathered.notes.push_back(std::move(left));
+  }
   return gathered;
 }
 

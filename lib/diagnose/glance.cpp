@@ -18,7 +18,8 @@ bool is_costly(const Subject& subject) {
 /// Whether it says nothing but other results.
 bool is_of_values(const Subject& subject, const Trial& trial) {
   return trial.c.mode == subject.c.mode && !trial.ran.has_value() && !trial.conversion.has_value() &&
-         trial.stored.empty();
+         trial.stored.empty() &&
+         trial.rounding == (subject.known == nullptr ? model::DeclaredRounding() : subject.known->rounding);
 }
 
 double output_scale(const Subject& subject, std::string_view output) {

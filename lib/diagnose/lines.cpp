@@ -266,6 +266,9 @@ decltype(Trial::then) with_offsets(const Evidence& evidence, const Direction& li
 /// A number for each column (a bias), or for each row, that nobody has given.
 std::vector<Hypothesis> line_added(const Evidence& evidence) {
   std::vector<Hypothesis> all;
+  if (evidence.values.unpredictable) {  // nothing is added to what is drawn
+    return all;
+  }
   for (const Direction& lines : directions(evidence)) {
     std::vector<Offset> found = offsets(evidence, lines);
     if (lines.heads > 1 || !explain_most(found)) {
@@ -290,7 +293,7 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
 
 /// One number more in all of the output, first one that somebody may have typed.
 std::vector<Hypothesis> constant_added(const Evidence& evidence) {
-  if (!evidence.sample.all()) {
+  if (!evidence.sample.all() || evidence.values.unpredictable) {
     return {};
   }
   const Direction all_of_it{"element", 1, evidence.delivered.size()};

@@ -1,15 +1,14 @@
 // Hypotheses about inputs: rounded to fewer bits, exchanged, transposed.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
+#include "diagnose/narrowed.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -17,11 +16,6 @@ namespace {
 using core::Dtype;
 using core::Rounding;
 using model::PrecisionClass;
-
-constexpr std::string_view kHighestPrecision =
-    "Forbid it: NVIDIA_TF32_OVERRIDE=0 for every library; PyTorch torch.backends.cuda.matmul.allow_tf32 = False; JAX "
-    "jax.default_matmul_precision(\"highest\"); Triton input_precision=\"ieee\". Or keep it, and compare with the mode "
-    "tf32.";
 
 std::string_view spelled(Dtype dtype) {
   switch (dtype) {
@@ -53,24 +47,6 @@ std::vector<op::Port> wide_inputs(const Subject& subject, Dtype narrow) {
   return wide;
 }
 
-/// The elements rounded; null if that changes none.
-prepare::SharedDoubles rounded(const prepare::SharedDoubles& from, Dtype to, Rounding rounding) {
-  auto values = std::make_shared<core::Buffer<double>>(from->size());
-  std::atomic<bool> changed = false;
-  constexpr std::size_t kPerTask = std::size_t{1} << 14;
-  core::parallel_chunks(from->size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
-    bool here = false;
-    for (std::size_t i = begin; i < end; ++i) {
-      (*values)[i] = core::round_to((*from)[i], to, core::Overflow::ieee, rounding);
-      here = here || ((*values)[i] != (*from)[i] && !std::isnan((*from)[i]));
-    }
-    if (here) {
-      changed = true;
-    }
-  });
-  return changed ? values : nullptr;
-}
-
 bool is_fp32_product(const Subject& subject) {
   return subject.c.op->multiplies_matrices && subject.c.mode->first == Dtype::fp32 &&
          subject.c.mode->compute != op::Compute::emulated_bf16x9;
@@ -90,7 +66,7 @@ std::vector<Hypothesis> converted(const Evidence& evidence, Dtype to, Rounding r
     if (port.name != "a" && port.name != "b") {
       continue;
     }
-    if (prepare::SharedDoubles values = rounded(subject.inputs.of(port), to, rounding); values != nullptr) {
+    if (prepare::SharedDoubles values = narrowed(subject.inputs.of(port), to, rounding); values != nullptr) {
       trial.inputs.set(std::string(port.name), std::move(values));
       changes = true;
     }
@@ -107,7 +83,7 @@ std::vector<Hypothesis> converted(const Evidence& evidence, Dtype to, Rounding r
 std::vector<Hypothesis> operands_in_tf32(const Evidence& evidence) {
   return converted(evidence, Dtype::tf32, Rounding::nearest_even, "operands_in_tf32",
                    "the product ran in TF32: both operands were rounded to 11 significant bits, to nearest",
-                   kHighestPrecision);
+                   kForbidTf32);
 }
 
 /// As cvt.rna.tf32 does, which kernels of XLA and Triton use.
@@ -116,7 +92,7 @@ std::vector<Hypothesis> operands_in_tf32_away(const Evidence& evidence) {
       evidence, Dtype::tf32, Rounding::nearest_away, "operands_in_tf32_away",
       "the product ran in TF32: both operands were rounded to 11 significant bits, to nearest, and halves away "
       "from zero",
-      kHighestPrecision);
+      kForbidTf32);
 }
 
 std::vector<Hypothesis> operands_truncated_to_tf32(const Evidence& evidence) {
@@ -154,7 +130,7 @@ std::vector<Hypothesis> narrow_inputs(const Evidence& evidence) {
     Trial together = as_declared(subject);
     std::vector<Hypothesis> single;
     for (const op::Port& port : wide_inputs(subject, way.dtype)) {
-      const prepare::SharedDoubles values = rounded(subject.inputs.of(port), way.dtype, way.rounding);
+      const prepare::SharedDoubles values = narrowed(subject.inputs.of(port), way.dtype, way.rounding);
       if (values == nullptr) {
         continue;
       }

@@ -9,7 +9,9 @@
 
 #include "core/codec.hpp"
 #include "core/strings.hpp"
+#include "diagnose/explanation.hpp"
 #include "diagnose/hypothesis.hpp"
+#include "diagnose/size_factor.hpp"
 #include "diagnose/typed_numbers.hpp"
 
 namespace numcheck::diagnose {
@@ -90,73 +92,44 @@ double slack_of(const op::OutputValues& output, const op::OutputYardsticks* term
   return std::isfinite(bound) ? std::min(bound, most) : 0;
 }
 
-/// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which,
-/// what is delivered decides.
+/// Numbers that a monotone function makes of y - slack to y + slack.
 template <class Store>
-decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store_code) {
+bool fits(const Store& store, double y, double slack, double d) {
+  const double one = store(y - slack), other = store(y + slack);
+  return std::min(one, other) <= d && d <= std::max(one, other);
+}
+
+/// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which,
+/// what is delivered decides. `must_tell`: not if rounding to nearest gives as many of them.
+template <class Store>
+decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store_code, bool must_tell = false) {
   constexpr double kHalfUlp = 0x1p-24;  // of the product with the scale, which is FP32
   const double scale = output_scale(evidence);
   const bool is_of_fp8 = core::is_fp8(evidence.subject.c.mode->first);
   const auto store = [scale, store_code](double y) { return store_code(y * scale) / scale; };
-  return change_of(evidence, [store, in, scale, is_of_fp8,
+  const auto nearest = [scale, in](double y) { return core::round_to(y * scale, in, overflow_of(in)) / scale; };
+  return change_of(evidence, [store, nearest, must_tell, in, scale, is_of_fp8,
                               delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
                                  op::OutputValues& output, op::OutputYardsticks* yardsticks) {
-    for (std::size_t i = 0; i < output.value.size(); ++i) {
-      double& y = output.value[i];
+    std::vector<double> predicted(output.value.size());
+    std::uint64_t equal = 0, nearest_equal = 0;
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      const double y = output.value[i];
       const double slack =
           slack_of(output, yardsticks, i, in, scale, is_of_fp8) + (scale == 1 ? 0 : kHalfUlp * std::abs(y));
-      const double d = delivered[i];
-      const double one = store(y - slack), other = store(y + slack);
-      const bool fits =
-          std::min(one, other) <= d && d <= std::max(one, other) && core::round_to(d * scale, in) == d * scale;
-      y = fits ? d : store(y);
+      const double d = delivered[i], stored = store(y);
+      predicted[i] = fits(store, y, slack, d) && core::round_to(d * scale, in) == d * scale ? d : stored;
+      equal += stored == d ? 1 : 0;
+      nearest_equal += nearest(y) == d ? 1 : 0;
+    }
+    if (!must_tell || gains_bits(equal, nearest_equal, predicted.size())) {
+      std::ranges::copy(predicted, output.value.data());
     }
   });
 }
 
 bool is_narrow(Dtype dtype) {
   return core::dtype_info(dtype).storage_bytes <= 2 && !core::is_integer(dtype);
-}
-
-/// A size of the case, or two of them multiplied, of which the factor is one, or one over it, or a root: a mean for a sum, a
-/// softmax scale.
-struct SizeFactor {
-  double factor = 0;
-  std::string text;  ///< "1 / rows", and what else has that value: "batches or sqrt(d)"
-};
-
-std::optional<SizeFactor> factor_of_sizes(const plan::Case& c, double factor) {
-  struct Size {
-    std::string name;
-    double number = 0;
-  };
-  std::vector<Size> sizes;
-  for (std::size_t i = 0; i < c.params.size(); ++i) {
-    const op::Field& field = c.op->fields()[i];
-    const auto* size = std::get_if<std::int64_t>(&c.params[i]);
-    if (size != nullptr && *size > 1 && !field.storage_only && (field.required || field.name.starts_with("batch"))) {
-      sizes.push_back({std::string(field.name), static_cast<double>(*size)});
-    }
-  }
-  for (std::size_t i = 0, count = sizes.size(); i < count; ++i) {
-    for (std::size_t j = i + 1; j < count; ++j) {
-      sizes.push_back({sizes[i].name + " " + sizes[j].name, sizes[i].number * sizes[j].number});
-    }
-  }
-  constexpr double kNear = 1e-4;
-  std::optional<SizeFactor> found;
-  for (const Size& size : sizes) {
-    for (const auto& [number, text] : {std::pair{1 / size.number, "1 / ({})"},
-                                       {size.number, "{}"},
-                                       {1 / std::sqrt(size.number), "1 / sqrt({})"},
-                                       {std::sqrt(size.number), "sqrt({})"}}) {
-      if (std::abs(std::abs(factor) / number - 1) < kNear) {
-        const std::string another = fmt::format(fmt::runtime(text), size.name);
-        found = {std::copysign(number, factor), found.has_value() ? found->text + " or " + another : another};
-      }
-    }
-  }
-  return found;
 }
 
 std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
@@ -292,9 +265,12 @@ std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
           evidence, std::string(way.name),
           fmt::format("{} was rounded to {} first, then to {}", evidence.port, way.spelled, info.name),
           "Convert from the FP32 result directly: two roundings are not one.",
-          stored_by(evidence, port.dtype, [first = way.dtype, stored = port.dtype](double y) {
-            return core::round_to(core::round_to(y, first, overflow_of(first)), stored, overflow_of(stored));
-          })));
+          stored_by(
+              evidence, port.dtype,
+              [first = way.dtype, stored = port.dtype](double y) {
+                return core::round_to(core::round_to(y, first, overflow_of(first)), stored, overflow_of(stored));
+              },
+              true)));
     }
   }
   return all;

@@ -1,6 +1,7 @@
 #include "diagnose/trials.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -45,7 +46,7 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
         diagnosis_.pairs_left = true;
         return;
       }
-      if (is_explained(hypothesis)) {
+      if (is_explained(hypothesis) || !is_for_now(hypothesis)) {
         continue;
       }
       if (first_ == nullptr && stage != Stage::last_resort && Clock::now() > end_of_singles_) {
@@ -67,25 +68,44 @@ void Trials::try_pairs(double seconds) {
   }
   end_ = after(seconds);
   const std::vector<Part> first = std::exchange(parts_, {});
-  for (const Part& part : first) {
-    if (Clock::now() > end_) {
-      diagnosis_.pairs_left = true;
-      return;
-    }
-    const Subject known = with_known(subject_, part.hypothesis.trial);
-    first_ = &part.hypothesis;
-    with_evidence(known, [&](const Evidence& evidence) {
-      for (const Stage stage : {Stage::first, Stage::simulated, Stage::last_resort}) {
-        if (is_open(diagnosis_)) {
-          try_rows(evidence, stage);
-        }
+  constexpr std::size_t kMost = 4;
+  for (const Part& part : std::span(first).first(std::min(kMost, first.size()))) {
+    likely_.insert(family_of(part.hypothesis));
+  }
+  // Two causes that explain most by themselves are the likeliest two.
+  for (const Second second : {Second::likely, Second::other}) {
+    second_ = second;
+    for (const Part& part : first) {
+      if (Clock::now() > end_) {
+        diagnosis_.pairs_left = true;
+        return;
       }
-    });
-    first_ = nullptr;
-    if (!is_open(diagnosis_)) {
-      return;
+      if (second == Second::likely && !likely_.contains(family_of(part.hypothesis))) {
+        continue;
+      }
+      try_with(part.hypothesis);
+      if (!is_open(diagnosis_)) {
+        return;
+      }
     }
   }
+}
+
+void Trials::try_with(const Hypothesis& first) {
+  const Subject known = with_known(subject_, first.trial);
+  first_ = &first;
+  with_evidence(known, [&](const Evidence& evidence) {
+    for (const Stage stage : {Stage::first, Stage::simulated, Stage::last_resort}) {
+      if (is_open(diagnosis_)) {
+        try_rows(evidence, stage);
+      }
+    }
+  });
+  first_ = nullptr;
+}
+
+bool Trials::is_for_now(const Hypothesis& hypothesis) const {
+  return first_ == nullptr || likely_.contains(family_of(hypothesis)) == (second_ == Second::likely);
 }
 
 void Trials::with_evidence(const Subject& subject, const std::function<void(const Evidence&)>& body) {

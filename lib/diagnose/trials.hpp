@@ -4,6 +4,8 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "diagnose/explanation.hpp"
@@ -28,7 +30,7 @@ class Trials {
 
   /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
   void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all);
-  /// The first cause is one of those that explained most, the second one any. Ends after that time.
+  /// The first cause is one of those that explained most, the second one any: first another of these. Ends after that time.
   void try_pairs(double seconds);
   /// Calls body(evidence) with what is expected of the subject, if anything is expected of that output.
   void with_evidence(const Subject& subject, const std::function<void(const Evidence&)>& body);
@@ -41,6 +43,12 @@ class Trials {
     double share = 0;  ///< of the squared error that it explains, or of what no factor explains
   };
 
+  enum class Second { likely, other };
+
+  /// What could be the second cause beside that one.
+  void try_with(const Hypothesis& first);
+  /// False of a second cause of another turn.
+  [[nodiscard]] bool is_for_now(const Hypothesis& hypothesis) const;
   /// A row that fails is one less, and says so: with a known cause, its references may not exist.
   std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence);
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const;
@@ -62,6 +70,8 @@ class Trials {
   bool is_exact_ = false;                 ///< the output: moved, cast or drawn
   Clock::time_point end_ = Clock::time_point::max();
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
+  Second second_ = Second::likely;     ///< whose turn it is
+  std::set<std::string> likely_;       ///< families of causes that explain most by themselves
   std::vector<Part> parts_;            ///< that explain most first
 };
 

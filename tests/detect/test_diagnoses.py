@@ -121,6 +121,14 @@ class Diagnoses(PlantsFaults):
             self.assertEqual("masked out" in causes, leaks, causes)
             file.unlink()
 
+    def test_exchanged_rows_beside_huge_scores_are_no_missing_sink(self):
+        case = {"op": "attention_fwd", "mode": "bf16", "seed": 2831614352, "inputs": {"distribution": "log_uniform", "low": -20, "high": 20},
+                "params": {"batches": 3, "heads": 9, "kv_heads": 3, "sq": 129, "sk": 129, "d": 8, "softmax": "off_by_one",
+                           "layout": "bhsd"}}
+        self.assertEqual(self.names(case, "swapped_rows")[0], "rows_moved")
+        plain = {"op": "attention_fwd", "mode": "bf16", "params": {**ATTENTION, "softmax": "off_by_one"}}
+        self.assertEqual(self.names(plain, "sink_missing")[0], "sink_missing")
+
     def test_two_causes_are_named(self):
         # Most terms have another factor, and some are left out: not terms that are added twice.
         self.assertEqual(self.names({"op": "gemm", "mode": "bf16", "params": {**GEMM, "beta": 1}}, "missing_k_tail",
