@@ -84,6 +84,9 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
         "({} as declared)",
         gates, best.equal_bits, best.of, diagnosis.equal_bits);
   }
+  if (best.all_gates && best.share <= 0) {  // NaN and infinities have no error
+    return "every gate passes then";
+  }
   return fmt::format("{}it explains {} of the squared error", gates, percent(best.share));
 }
 

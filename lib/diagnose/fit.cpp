@@ -276,9 +276,9 @@ class Fitter {
     }
     if (!unknown.has_value()) {
       if (product != equation.number) {
-        fit_.mistakes.push_back(known_from.empty()
-                                    ? fmt::format("{}, where {} has {}", equation.text, op_.name, product)
-                                    : fmt::format("{}, but {}", equation.text, known_from));
+        fit_.mistakes.push_back(known_from.empty() ? fmt::format("{}, where {} has {}{}", equation.text, op_.name,
+                                                                 product, taken_for_granted(equation, sizes))
+                                                   : fmt::format("{}, but {}", equation.text, known_from));
       }
       return false;
     }
@@ -290,6 +290,18 @@ class Fitter {
     because[*unknown] =
         fmt::format("{} = {} because {}", fields_[sizes[*unknown]].name, *known[*unknown], equation.text);
     return true;
+  }
+
+  /// " (batches = 1, heads = 1, unless --param says otherwise)", of sizes that no tensor tells; empty if there are none.
+  [[nodiscard]] std::string taken_for_granted(const Equation& equation, const std::vector<std::size_t>& sizes) const {
+    std::string text;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Field& field = fields_[sizes[i]];
+      if (equation.product.powers[i] > 0 && !field.required && !is_chosen(sizes[i])) {
+        text += fmt::format("{} = {}, ", field.name, op::value_text(field.fallback));
+      }
+    }
+    return text.empty() ? text : fmt::format(" ({}unless --param says otherwise)", text);
   }
 
   void take(const std::vector<std::size_t>& sizes, const std::vector<std::optional<std::int64_t>>& known) {

@@ -98,7 +98,7 @@ class Gatherer {
     if (const op::Mode* mode = choice.find(); mode != nullptr) {
       return *mode;
     }
-    refuse_mistakes(fit_params(*request_.op, *op::find_mode(request_.op->modes.front()), request_.params, shapes()));
+    refuse_mistakes(fit_params(*request_.op, choice.least_mistaken(), request_.params, shapes()));
     throw core::UsageError(
         fmt::format("no mode of {} stores its inputs as these tensors are stored{}: choose one with --mode ({})",
                     request_.op->name, choice.nearest(), fmt::join(request_.op->modes, ", ")));

@@ -47,7 +47,7 @@ Glance::Distance Glance::distance_to(std::span<const double> y) const {
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double d = evidence_.delivered[i];
     if (!std::isfinite(d) || !std::isfinite(y[i])) {
-      found.is_finite = found.is_finite && std::isfinite(d) == std::isfinite(y[i]);
+      found.broken += std::isfinite(d) == std::isfinite(y[i]) ? 0 : 1;
       continue;
     }
     found.equal += core::round_to(y[i] * scale_, port_.dtype, overflow) == d * scale_ ? 1 : 0;
@@ -64,7 +64,7 @@ Glance::Distance Glance::distance_to(std::span<const double> y) const {
 
 std::optional<Explanation> Glance::dismissed(const Hypothesis& hypothesis, const Declared& declared,
                                              double flops) const {
-  if (!is_costly_ || !expected_.is_finite || !is_of_values(evidence_.subject, hypothesis.trial)) {
+  if (!is_costly_ || !is_of_values(evidence_.subject, hypothesis.trial)) {
     return std::nullopt;
   }
   try {
@@ -76,7 +76,8 @@ std::optional<Explanation> Glance::dismissed(const Hypothesis& hypothesis, const
     const Distance found = distance_to(values->value.span());
     constexpr double kSomething = 0.02;
     const auto of = static_cast<std::uint64_t>(evidence_.delivered.size());
-    if (found.square < (1 - kSomething) * expected_.square || gains_bits(found.equal, expected_.equal, of)) {
+    if (found.square < (1 - kSomething) * expected_.square || gains_bits(found.equal, expected_.equal, of) ||
+        found.broken < expected_.broken) {
       return std::nullopt;
     }
     Explanation result = unjudged_explanation(hypothesis);
@@ -86,7 +87,7 @@ std::optional<Explanation> Glance::dismissed(const Hypothesis& hypothesis, const
     const double square = found.square * scale_ * scale_;  // errors are those of codes
     result.rms_left = std::sqrt(square);
     result.cosine = found.cosine;
-    result.share = found.is_finite && declared.rms_error > 0 ? 1 - square / std::pow(declared.rms_error, 2) : 0;
+    result.share = found.broken == 0 && declared.rms_error > 0 ? 1 - square / std::pow(declared.rms_error, 2) : 0;
     return result;
   } catch (const core::Cancelled&) {
     throw;

@@ -24,10 +24,10 @@ class Glance {
 
  private:
   struct Distance {
-    double square = 0;        ///< mean of (d - y)^2
-    double cosine = 0;        ///< of the angle between d and y
-    std::uint64_t equal = 0;  ///< elements that are the nearest number to y
-    bool is_finite = true;    ///< d and y are finite wherever the other is
+    double square = 0;         ///< mean of (d - y)^2
+    double cosine = 0;         ///< of the angle between d and y
+    std::uint64_t equal = 0;   ///< elements that are the nearest number to y
+    std::uint64_t broken = 0;  ///< elements where only one of d and y is finite
   };
   [[nodiscard]] Distance distance_to(std::span<const double> y) const;
 

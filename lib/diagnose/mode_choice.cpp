@@ -44,6 +44,13 @@ const op::Mode* ModeChoice::find() const {
   return nullptr;
 }
 
+const op::Mode& ModeChoice::least_mistaken() const {
+  const auto least = std::ranges::min_element(op_.modes, {}, [this](std::string_view name) {
+    return fit_params(op_, *op::find_mode(name), chosen_, shapes_).mistakes.size();
+  });
+  return *op::find_mode(*least);
+}
+
 std::string ModeChoice::nearest() const {
   std::string text;
   std::size_t most = 0;

@@ -18,6 +18,8 @@ class ModeChoice {
 
   /// The first such mode; null if there is none.
   [[nodiscard]] const op::Mode* find() const;
+  /// The mode of which the shapes make the fewest mistakes.
+  [[nodiscard]] const op::Mode& least_mistaken() const;
   /// " (bf16 would, but bias is F32)", of the mode that stores most of them so; empty if none stores any.
   [[nodiscard]] std::string nearest() const;
 

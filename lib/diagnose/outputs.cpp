@@ -152,6 +152,7 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     all.back().is_fitted = true;
     return all;
   }
+  const bool is_of_codes = core::is_fp8(port_of(evidence).dtype) && output_scale(evidence) == 1;
   std::vector<double> near = typed_near(factor);
   const std::optional<SizeFactor> of_size = factor_of_sizes(evidence.subject.c, factor);
   if (of_size.has_value()) {
@@ -178,8 +179,11 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
               "missing or multiplied twice."
         : c == 2 ? "Look for results that are added to those of an earlier run (a buffer that is not zeroed, gradients "
                    "that accumulate), or for a scale that is applied twice."
-                 : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "
-                   "scale_inv, a mean for a sum).",
+        : is_of_codes ? "If these are codes of such a scale, give it as a tensor: it is 1 here. Otherwise look for a "
+                        "scale that is "
+                        "missing or applied twice."
+                      : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "
+                        "scale_inv, a mean for a sum).",
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
     all.back().is_fitted = near.size() > 1 && c == near.back();

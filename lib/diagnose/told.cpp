@@ -79,11 +79,12 @@ void add_findings(const verdict::OutputResult& output, double least, bool only_r
       continue;  // another row says it, and is judged
     }
     const bool is_share = is_rounding || (!finding.cause.empty() && !only_roundings);
+    const op::KnownCause* known = op::find_known_cause(finding.name);
     if (is_share && finding.measured >= least) {
       diagnosis.passing.push_back({.name = finding.name,
                                    .family = finding.name,
                                    .cause = finding.cause.empty() ? finding.name : finding.cause,
-                                   .remedy = finding.text,
+                                   .remedy = known == nullptr ? finding.text : std::string(known->remedy),
                                    .passes = true,
                                    .share = finding.measured,
                                    .failing = {},

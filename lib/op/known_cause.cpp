@@ -1,5 +1,6 @@
 #include "op/known_cause.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace numcheck::op {
@@ -31,6 +32,11 @@ std::span<const KnownCause> known_causes() {
                                       kSumRounded,
                                       kRangeOfK};
   return kAll;
+}
+
+const KnownCause* find_known_cause(std::string_view name) {
+  const auto found = std::ranges::find(known_causes(), name, &KnownCause::name);
+  return found == known_causes().end() ? nullptr : &*found;
 }
 
 }  // namespace numcheck::op

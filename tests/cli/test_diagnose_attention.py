@@ -138,6 +138,11 @@ class DiagnoseAttention(CliTest):
         done = self.run_cli(*self.arguments("attention_fwd", {**x, "dropout_mask": mask}, {"o": x["v"]}, "--param", "layout=bhsd"), code=2)
         self.assertIn("dropout_mask is given, and no tensor tells dropout", done.stderr)
         self.assertIn("--param dropout=NUMBER", done.stderr)
+        codes = {name: np.zeros((S, H * D), np.uint8) for name in "qkvo"}
+        formats = [argument for name in codes for argument in ("--dtype", f"{name}=fp8_e4m3")]
+        arguments = ({name: codes[name] for name in "qkv"}, {"o": codes["o"], "lse": np.zeros((H, S), np.float32)})
+        done = self.run_cli(*self.arguments("attention_fwd", *arguments, *formats), code=2)
+        self.assertIn("heads = 1, unless --param says otherwise", done.stderr)
         del x["v"]
         done = self.run_cli(*self.arguments("attention_fwd", x, {"o": x["q"]}), code=2)
         self.assertEqual(done.stderr.count("v is missing"), 1, done.stderr)

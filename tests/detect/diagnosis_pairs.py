@@ -69,7 +69,7 @@ def said(program, folder, file, told, seconds):
     limit = ["--effort", "thorough"] if seconds else []
     with_limit = ["prlimit", f"--cpu={seconds}"] if seconds else []
     done = run_in(folder, *with_limit, program, "diagnose", "--tensors", file, *arguments, *limit, "--json", "-")
-    if seconds and done.returncode == -signal.SIGXCPU:
+    if seconds and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return {"verdict": "wrong", "causes": []}
     if done.returncode not in (0, 1, 4):
         raise RuntimeError(done.stderr)

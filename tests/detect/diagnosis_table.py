@@ -55,7 +55,7 @@ ALSO = {
     "product_rounded": "product_rounded_before_.*", "sum_rounded": "sum_rounded_before_.*",
     "softmax_scale_fp32": "scale_rounding=ideal", "softmax_scale_rounded": r"scale=0\.1(298828125|300\d+)",
     "tanh_for_erf": "kind=gelu", "erf_for_tanh": "kind=gelu_erf", "sum_of_dy": "fused=none", "factor_2_missing": "output_scaled=0.5",
-    "clamp_missing": "limit=.*", "window_too_wide": "window_(left|right)=.*",
+    "clamp_missing": "limit=.*", "share_half": "dropout=.*", "window_too_wide": "window_(left|right)=.*",
     "lse_in_log2": "output_scaled=1.44.*", "max_logit_before_bias": "bias=none", "empty_sequence_unwritten": "not_written",
     "padding_in_amax": "amax_too_large", "keys_beyond_in_amax": "amax_too_large",
     "queries_beyond_in_amax": "amax_too_large", "sum_of_rounded": "rounded_first",
