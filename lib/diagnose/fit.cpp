@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "diagnose/shape_probe.hpp"
+#include "diagnose/size_equations.hpp"
 #include "plan/reporter.hpp"
 
 namespace numcheck::diagnose {
@@ -17,13 +18,6 @@ namespace {
 using op::Field;
 using op::FieldKind;
 using op::Params;
-
-/// Products stop there: sizes of files that lie may be anything.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
-
-std::int64_t times(std::int64_t a, std::int64_t b) {
-  return b != 0 && a > kMostElements / b ? kMostElements : a * b;
-}
 
 /// The fields that shapes may tell: integers that must be chosen, and the number of matrices, which ops call by these names.
 std::vector<std::size_t> size_fields(const op::Op& op, const ChosenParams& chosen) {
@@ -37,13 +31,6 @@ std::vector<std::size_t> size_fields(const op::Op& op, const ChosenParams& chose
   }
   return sizes;
 }
-
-/// number = product of unknown sizes.
-struct Equation {
-  std::int64_t number = 0;
-  Product product;
-  std::string text;  ///< "a has 128 rows"
-};
 
 class Fitter {
  public:
@@ -177,170 +164,7 @@ class Fitter {
     return subsets;
   }
 
-  static bool is_constant(const std::optional<Product>& product) {
-    return product.has_value() && product->is_constant();
-  }
-
-  /// Whether matrices have a dimension of their own in every tensor whose port has several.
-  [[nodiscard]] bool matrices_are_apart() const {
-    return std::ranges::all_of(shapes_, [&](const TensorShape& shape) {
-      const auto dims = probe_.dims_of(params_, shape.port);
-      return !dims.has_value() || is_constant(dims->batch) || shape.dims.size() > 2;
-    });
-  }
-
-  void add_equations(const TensorShape& shape, const Dims& dims, bool apart, std::vector<Equation>& equations) const {
-    std::vector<std::int64_t> sizes = shape.dims;
-    const bool is_column = is_constant(dims.cols) && dims.cols->constant == 1;
-    std::int64_t cols = 1;
-    if (!sizes.empty() && !(is_column && (sizes.size() == 1 || sizes.back() != 1))) {
-      cols = sizes.back();
-      sizes.pop_back();
-    }
-    const bool has_batch = !is_constant(dims.batch);
-    std::int64_t batch = 1;
-    if (has_batch && apart && sizes.size() >= 2) {
-      for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-        batch = times(batch, sizes[i]);
-      }
-      sizes.erase(sizes.begin(), sizes.end() - 1);
-    }
-    std::int64_t rows = 1;
-    for (const std::int64_t size : sizes) {
-      rows = times(rows, size);
-    }
-    const auto add = [&](std::int64_t number, const std::optional<Product>& product, std::string_view what) {
-      if (product.has_value()) {
-        equations.push_back({number, *product, fmt::format("{} has {} {}", shape.port, number, what)});
-      }
-    };
-    add(cols, dims.cols, "columns");
-    if (has_batch && apart) {
-      add(batch, dims.batch, "matrices");
-      add(rows, dims.rows, "rows");
-    } else if (dims.batch.has_value() && dims.rows.has_value()) {
-      add(times(rows, batch), *dims.rows * *dims.batch, "rows");
-    }
-  }
-
-  void solve() {
-    std::vector<Equation> equations;
-    const bool apart = matrices_are_apart();
-    for (const TensorShape& shape : shapes_) {
-      if (const auto dims = probe_.dims_of(params_, shape.port); dims.has_value()) {
-        add_equations(shape, *dims, apart, equations);
-      }
-    }
-    const std::vector<std::size_t>& sizes = probe_.sizes();
-    std::vector<std::optional<std::int64_t>> known(sizes.size());
-    std::vector<std::string> because(sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      // Folded into rows, matrices cannot be told from them.
-      if (!apart && !fields_[sizes[i]].required) {
-        known[i] = std::get<std::int64_t>(fields_[sizes[i]].fallback);
-      }
-    }
-    bool found = true;
-    while (found) {
-      found = false;
-      for (const Equation& equation : equations) {
-        found = solve_one(equation, sizes, known, because) || found;
-        if (!fit_.mistakes.empty()) {
-          return;
-        }
-      }
-    }
-    take(sizes, known);
-    if (fit_.mistakes.empty()) {
-      check_shapes();
-    }
-  }
-
-  /// True if the equation tells a size that was not known.
-  bool solve_one(const Equation& equation, const std::vector<std::size_t>& sizes,
-                 std::vector<std::optional<std::int64_t>>& known, std::vector<std::string>& because) {
-    std::int64_t product = equation.product.constant;
-    std::optional<std::size_t> unknown;
-    std::string known_from;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      for (int power = 0; power < equation.product.powers[i]; ++power) {
-        if (known[i].has_value()) {
-          product = times(product, *known[i]);
-          known_from = because[i].empty() ? known_from : because[i];
-        } else if (unknown.has_value()) {
-          return false;
-        } else {
-          unknown = i;
-        }
-      }
-    }
-    if (!unknown.has_value()) {
-      if (product != equation.number) {
-        fit_.mistakes.push_back(known_from.empty() ? fmt::format("{}, where {} has {}{}", equation.text, op_.name,
-                                                                 product, taken_for_granted(equation, sizes))
-                                                   : fmt::format("{}, but {}", equation.text, known_from));
-      }
-      return false;
-    }
-    if (product == 0 || equation.number % product != 0) {
-      fit_.mistakes.push_back(fmt::format("{}, which is not a multiple of {}", equation.text, product));
-      return false;
-    }
-    known[*unknown] = equation.number / product;
-    because[*unknown] =
-        fmt::format("{} = {} because {}", fields_[sizes[*unknown]].name, *known[*unknown], equation.text);
-    return true;
-  }
-
-  /// " (batches = 1, heads = 1, unless --param says otherwise)", of sizes that no tensor tells; empty if there are none.
-  [[nodiscard]] std::string taken_for_granted(const Equation& equation, const std::vector<std::size_t>& sizes) const {
-    std::string text;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const Field& field = fields_[sizes[i]];
-      if (equation.product.powers[i] > 0 && !field.required && !is_chosen(sizes[i])) {
-        text += fmt::format("{} = {}, ", field.name, op::value_text(field.fallback));
-      }
-    }
-    return text.empty() ? text : fmt::format(" ({}unless --param says otherwise)", text);
-  }
-
-  void take(const std::vector<std::size_t>& sizes, const std::vector<std::optional<std::int64_t>>& known) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const Field& field = fields_[sizes[i]];
-      if (known[i].has_value() && is_within(field, *known[i])) {
-        params_[sizes[i]] = *known[i];
-      } else if (known[i].has_value()) {
-        fit_.mistakes.push_back(fmt::format("{} = {} follows from the shapes, and it is from {} to {}", field.name,
-                                            *known[i], field.minimum, field.maximum));
-      } else if (field.required) {
-        fit_.mistakes.push_back(
-            fmt::format("no tensor tells {} ({}): give it with --param {}=N", field.name, field.doc, field.name));
-      } else {
-        params_[sizes[i]] = field.fallback;
-      }
-    }
-  }
-
-  static bool is_within(const Field& field, std::int64_t value) {
-    return static_cast<double>(value) >= field.minimum && static_cast<double>(value) <= field.maximum;
-  }
-
-  /// What the equations did not say.
-  void check_shapes() {
-    fit_.mistakes = op_.check(params_, mode_);
-    if (!fit_.mistakes.empty()) {
-      return;
-    }
-    const std::vector<op::Port> ports = op_.ports(params_, mode_);
-    for (const TensorShape& shape : shapes_) {
-      const op::Port* port = op::find_port(ports, shape.port);
-      if (port != nullptr && port->elements() != shape.elements()) {
-        fit_.mistakes.push_back(fmt::format("{} is {} ({} elements), where {} has {} x {} x {}", shape.port,
-                                            fmt::join(shape.dims, " x "), shape.elements(), op_.name, port->batch,
-                                            port->rows, port->cols));
-      }
-    }
-  }
+  void solve() { fit_.mistakes = solve_sizes({op_, mode_, chosen_, shapes_, probe_}, params_); }
 
   const op::Op& op_;
   const op::Mode& mode_;
@@ -353,14 +177,6 @@ class Fitter {
 };
 
 }  // namespace
-
-std::int64_t TensorShape::elements() const noexcept {
-  std::int64_t count = 1;
-  for (const std::int64_t dim : dims) {
-    count = times(count, dim);
-  }
-  return count;
-}
 
 bool may_have_port(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen, std::string_view name) {
   return Fitter(op, mode, chosen, {}).may_have(name);
