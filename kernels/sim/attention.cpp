@@ -49,7 +49,8 @@ std::string sim_attention_obstacle(const Call& call, const SimContext& context) 
 
 AttentionKernel::AttentionKernel(const Call& call, const SimContext& context)
     : p(op::from_params<op::AttentionParams>(call.c->params)), format(call.c->mode->first), fault(call.inject) {
-  const bool tf32 = model::expected_class(*call.c->mode, context.tf32_override) == model::PrecisionClass::tf32_rne;
+  const bool tf32 = has("tf32_silently") ||
+                    model::expected_class(*call.c->mode, context.tf32_override) == model::PrecisionClass::tf32_rne;
   operands = tf32 ? core::Dtype::tf32 : format;
   gradients = op::attention_gradient(*call.c->mode);
   schedule = model::gemm_schedule(context.sm, *call.c->mode, false, tf32);

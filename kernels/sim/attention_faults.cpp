@@ -52,6 +52,10 @@ std::string needs_short_format(const Call& call) {
   return unless(call.c->mode->first != core::Dtype::fp32, "scores are FP32 numbers anyway");
 }
 
+std::string needs_fp32_products(const Call& call) {
+  return unless(call.c->mode->name == "fp32", "the products are not those of FP32 operands");
+}
+
 std::string needs_several_tiles(const Call& call) {
   return unless(params_of(call).sk > kKeysOfTile, "all keys are in one tile");
 }
@@ -169,6 +173,8 @@ constexpr FaultInfo kSlope{"neighbour_slope", "a head has the ALiBi slope of the
 constexpr FaultInfo kCap{"softcap_missing", "scores are not capped"};
 constexpr FaultInfo kScores{"rounded_scores", "scores are rounded to the tensor's format before the softmax"};
 
+constexpr FaultInfo kTf32{"tf32_silently", "FP32 operands are rounded to TF32 and multiplied on tensor cores"};
+
 constexpr FaultInfo kDropoutScale{"dropout_scale_missing", "kept weights are not divided by 1 - dropout"};
 constexpr FaultInfo kDropoutMask{"dropout_mask_shifted", "the dropout mask is shifted by one column"};
 constexpr FaultInfo kValueDescale{"value_descale_of_keys", "values are multiplied by the scale of the keys"};
@@ -187,6 +193,7 @@ constexpr std::array kForward = {
     OpFault{kScaleByD, &needs_default_scale},
     OpFault{kHeadMap, &needs_groups},
     OpFault{kScores, &needs_short_format},
+    OpFault{kTf32, &needs_fp32_products},
     OpFault{{"acc16_values", "weighed values are added in FP16"}},
     OpFault{{"no_max_subtraction", "the maximum is not subtracted from the scores"}},
     OpFault{kTileDropped, &needs_several_tiles},
@@ -221,6 +228,7 @@ constexpr std::array kBackward = {
     OpFault{kScaleMissing, &needs_scale},
     OpFault{kHeadMap, &needs_groups},
     OpFault{kScores, &needs_short_format},
+    OpFault{kTf32, &needs_fp32_products},
     OpFault{kTileDropped, &needs_several_tiles},
     OpFault{kWindow, &needs_window},
     OpFault{kPadding, &needs_lengths},

@@ -7,6 +7,7 @@
 #include "kernels/unfused/attention_setup.hpp"
 #include "kernels/unfused/binding.hpp"
 #include "kernels/unfused/bindings.hpp"
+#include "model/eager_attention.hpp"
 
 namespace numcheck::kernels::unfused {
 namespace {
@@ -168,7 +169,7 @@ Algorithm algorithm(const cublas_support::CublasLt& lt, cuda_support::CudaDevice
     return device.timed([&] { backward->enqueue(ports, workspace, device.stream()); });
   };
   result.rounding.slices = rounded_slices({&products.scores, &products.dv, &products.dp, &products.dq, &products.dk});
-  result.rounding.attention = early_rounding(p, *call.c->mode);
+  result.rounding.attention = model::eager_rounding(p, *call.c->mode);
   return result;
 }
 

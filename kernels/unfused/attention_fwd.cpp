@@ -7,6 +7,7 @@
 #include "kernels/unfused/attention_setup.hpp"
 #include "kernels/unfused/binding.hpp"
 #include "kernels/unfused/bindings.hpp"
+#include "model/eager_attention.hpp"
 
 namespace numcheck::kernels::unfused {
 namespace {
@@ -73,7 +74,7 @@ Algorithm algorithm(const cublas_support::CublasLt& lt, cuda_support::CudaDevice
     return device.timed([&] { forward->enqueue(ports, workspace, device.stream()); });
   };
   result.rounding.slices = rounded_slices({&forward->scores(), &forward->output()});
-  result.rounding.attention = early_rounding(p, *call.c->mode);
+  result.rounding.attention = model::eager_rounding(p, *call.c->mode);
   return result;
 }
 

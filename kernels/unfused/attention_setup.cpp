@@ -128,18 +128,6 @@ int score_roundings(const op::AttentionParams& p) noexcept {
   return kProduct + bias + cap;
 }
 
-model::AttentionRounding early_rounding(const op::AttentionParams& p, const op::Mode& mode) noexcept {
-  if (core::dtype_info(mode.first).storage_bytes > 2) {
-    return {};
-  }
-  return {.scores = true,
-          .weights = true,
-          .dropped_weights = p.has_dropout(),
-          .sink = p.softmax == "learnable",
-          .score_gradients = true,
-          .head_gradients = p.key_heads() < p.heads};
-}
-
 int rounded_slices(std::initializer_list<const BatchedProduct*> products) noexcept {
   int most = 1;
   for (const BatchedProduct* product : products) {

@@ -80,10 +80,6 @@ class Regions {
 /// How often a score is rounded to the format before its exponential: see bindings.hpp.
 [[nodiscard]] int score_roundings(const op::AttentionParams& p) noexcept;
 
-/// What is rounded to 16 bits on the way: everything that is stored in between (bindings.hpp). Nothing in FP32. Sums over
-/// sequences and heads are FP32.
-[[nodiscard]] model::AttentionRounding early_rounding(const op::AttentionParams& p, const op::Mode& mode) noexcept;
-
 /// Slices of k that some product adds in the format: model::DeclaredRounding::slices.
 [[nodiscard]] int rounded_slices(std::initializer_list<const BatchedProduct*> products) noexcept;
 

@@ -20,10 +20,11 @@ core::Buffer<double> numbers_of(std::string_view port, const data::FileTensor& t
   return data::values_of(tensor);
 }
 
-/// Numbers that begin with 0 and end within the tokens, as those of cu_seqlens do.
-bool may_be_starts(std::span<const double> given, double tokens) {
+/// Whether numbers say where sequences begin: from 0 to a token, and no lengths of all tokens, which would add up to them. (One
+/// sequence of all tokens after empty ones is both, and the same.)
+bool are_starts(std::span<const double> given, double tokens) {
   return given.size() > 1 && given.front() == 0 && given.back() <= tokens &&
-         std::reduce(given.begin(), given.end()) != tokens;
+         (std::reduce(given.begin(), given.end()) != tokens || given.back() == tokens);
 }
 
 void require_rising(std::string_view port, std::span<const double> starts) {
@@ -66,9 +67,7 @@ void require_within(std::string_view port, std::span<const std::int64_t> lengths
 
 SequenceLengths lengths_of_tokens(std::string_view port, const data::FileTensor& tensor, std::int64_t tokens) {
   const core::Buffer<double> given = numbers_of(port, tensor);
-  const auto all = static_cast<double>(tokens);
-  const bool ends_there = given.size() > 1 && given[0] == 0 && given.span().back() == all;
-  if (may_be_starts(given.span(), all) || (ends_there && std::ranges::is_sorted(given.span()))) {
+  if (are_starts(given.span(), static_cast<double>(tokens))) {
     require_rising(port, given.span());
     return {differences(given.span()), tokens - static_cast<std::int64_t>(given.span().back())};
   }

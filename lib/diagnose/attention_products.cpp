@@ -1,6 +1,7 @@
 // Hypotheses about the formats in which attention multiplies matrices, and stores what is between two products.
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/dtype.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/narrowed.hpp"
+#include "model/eager_attention.hpp"
 #include "op/attention_params.hpp"
 
 namespace numcheck::diagnose {
@@ -78,12 +80,7 @@ std::vector<Hypothesis> scores_stored(const Evidence& evidence) {
   }
   const auto p = op::from_params<op::AttentionParams>(c.params);
   Trial trial = as_declared(evidence.subject);
-  trial.rounding.attention = {.scores = true,
-                              .weights = true,
-                              .dropped_weights = p.has_dropout(),
-                              .sink = p.softmax == "learnable",
-                              .score_gradients = true,
-                              .head_gradients = p.key_heads() < p.heads};
+  trial.rounding.attention = model::eager_rounding(p, *c.mode);
   const std::string_view format = c.mode->first == Dtype::bf16 ? "BF16" : "FP16";
   constexpr double kLeast = 0.2;
   return {

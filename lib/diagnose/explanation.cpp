@@ -255,7 +255,8 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
     exclude(
         diagnosis, [least](const Explanation& one) { return one.rms_left > kMuchMore * least; },
         [least](const Explanation& one) {
-          return fmt::format("it leaves {:.2g} times the error of the cause", one.rms_left / least);
+          return least > 0 ? fmt::format("it leaves {:.2g} times the error of the cause", one.rms_left / least)
+                           : std::string("it leaves an error, and the cause none");
         });
     return;
   }

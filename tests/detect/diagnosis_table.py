@@ -43,7 +43,7 @@ ALSO = {
     "doubled_split_head": "terms_added_twice", "duplicated_k_block": "terms_added_twice", "stale_k_tail": "terms_replaced",
     "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "(alpha|output_scaled)=0.5",
     "scale_1_01": "(alpha|output_scaled)=1.01", "bias_missing": "bias=false|bias_as_zeros", "beta_ignored": "beta=0",
-    "tf32_silently": "operands_in_tf32|inputs_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
+    "tf32_silently": "(operands|inputs|products)_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
     "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "(output|x)_in_bf16",
     "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
     "truncated_output": "output_truncated", "output_scale_1_01": "output_scaled=1.01",

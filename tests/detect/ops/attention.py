@@ -92,6 +92,8 @@ FAULTS = [
     ("no_max_subtraction", fwd("fp32", inputs={"q": {"distribution": "normal", "sigma": 40}}), ["G0 pattern"]),
     ("rescale_missing", fwd(), SEEN),
     ("rescale_missing", fwd("fp32"), SEEN),
+    ("tf32_silently", fwd("fp32"), SEEN),
+    ("tf32_silently", fwd("fp32", **CAUSAL, softmax="learnable"), SEEN),
     ("acc16_values", fwd("fp16", sk=600), ANY),
     ("acc16_values", fwd("fp32"), SEEN),
     ("acc16_values", fwd("bf16", sk=2000), ANY),

@@ -81,6 +81,7 @@ FAULTS = [
     ("padding_attended", bwd("fp16", **RAGGED), SEEN),
     ("softmax_scale_missing", bwd(), SEEN + ["G0 pattern"]),
     ("head_map_rotated", bwd("fp32"), SEEN),
+    ("tf32_silently", bwd("fp32"), SEEN),
     ("rounded_scores", bwd(inputs=LARGE), SEEN),
     ("rounded_scores", bwd("fp16", inputs=LARGE), SEEN),
     ("bias_after_scale", bwd(bias="pre_scale"), SEEN),
