@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/parallel.hpp"
 #include "reference/norm_findings.hpp"
@@ -116,14 +117,17 @@ class OverflowedToNan {
       : g_(gradient_of(request.inputs)),
         factors_(gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p)),
         hidden_(static_cast<std::size_t>(p.hidden)),
-        rows_(static_cast<std::size_t>(p.rows)) {}
+        rows_(static_cast<std::size_t>(p.rows)),
+        has_finite_(rows_) {}
 
   /// An element of dx. Where a sum over its row has overflowed, no element of the row is finite. Otherwise NaN takes two
   /// infinities of its own.
-  [[nodiscard]] bool in_row(std::size_t at, std::span<const double> dx) const {
+  [[nodiscard]] bool in_row(std::size_t at, std::span<const double> dx) {
     const std::size_t i = at / hidden_, j = at % hidden_;
-    const auto row = dx.subspan(i * hidden_, hidden_);
-    if (std::ranges::none_of(row, [](double x) { return std::isfinite(x); })) {
+    if (!has_finite_[i]) {  // many elements of a row may ask
+      has_finite_[i] = std::ranges::any_of(dx.subspan(i * hidden_, hidden_), [](double x) { return std::isfinite(x); });
+    }
+    if (!*has_finite_[i]) {
       return true;
     }
     if (g_.add != nullptr && !std::isfinite(row_of(*g_.add, i)[j])) {
@@ -156,13 +160,14 @@ class OverflowedToNan {
   NormGradient g_;
   std::vector<double> factors_;
   std::size_t hidden_, rows_;
+  std::vector<std::optional<bool>> has_finite_;  ///< by row of dx
 };
 
 }  // namespace
 
 std::vector<op::Settled> settle_gradients(const op::FindingRequest& request, const op::NormParams& p) {
   std::vector<op::Settled> all = settle_overflows(request);
-  const OverflowedToNan overflowed(request, p);
+  OverflowedToNan overflowed(request, p);
   for (op::Settled& settled : all) {
     const op::OutputValues& expected = request.expected->outputs[settled.output];
     const auto& delivered = *std::ranges::find(request.outputs, expected.port, &op::Delivered::port);

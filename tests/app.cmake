@@ -1,11 +1,11 @@
 # Tests of the report library, of app's own parts, and of the command line.
-numcheck_test(report_test LABEL unit
+numcheck_test(report_test LABEL unit BRISK
   SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/class_borders_test.cpp unit/report/comparison_test.cpp unit/report/console_test.cpp unit/report/failures_test.cpp unit/report/html_test.cpp
           unit/report/library_table_test.cpp unit/report/override_table_test.cpp unit/report/picture_test.cpp unit/report/precision_map_test.cpp
           unit/report/contract_test.cpp unit/report/merge_test.cpp unit/report/stored_report_test.cpp unit/report/record_json_test.cpp
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
-numcheck_test(app_test LABEL unit
+numcheck_test(app_test LABEL unit BRISK
   SOURCES unit/app/catalog_test.cpp unit/app/derived_contract_test.cpp unit/app/page_text_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
           unit/app/terminal_test.cpp
   LIBRARIES numcheck_app)

@@ -1,5 +1,5 @@
 # Tests of lib/data.
-numcheck_test(data_test LABEL unit
+numcheck_test(data_test LABEL unit BRISK
   SOURCES unit/data/activations_test.cpp unit/data/distribution_test.cpp unit/data/exact_test.cpp
           unit/data/generator_test.cpp unit/data/inputs_test.cpp unit/data/one_hot_test.cpp unit/data/patterns_test.cpp
           unit/data/python_files_test.cpp unit/data/read_npy_test.cpp unit/data/read_safetensors_test.cpp

@@ -4,18 +4,18 @@ target_compile_definitions(plan_test_support PUBLIC TE_NUMCHECK_SOURCE_DIR="${PR
 target_include_directories(plan_test_support PUBLIC unit)
 target_link_libraries(plan_test_support PUBLIC numcheck_plan PRIVATE fmt::fmt numcheck_flags)
 
-numcheck_test(plan_test LABEL unit
+numcheck_test(plan_test LABEL unit BRISK
   SOURCES unit/plan/backend_name_test.cpp unit/plan/case_test.cpp unit/plan/device_condition_test.cpp unit/plan/diagnostic_test.cpp
     unit/plan/known_issues_test.cpp
           unit/plan/expand_test.cpp unit/plan/extends_test.cpp unit/plan/include_test.cpp unit/plan/mistakes_test.cpp
   LIBRARIES plan_test_support nlohmann_json::nlohmann_json)
 
 # The published schema and plans know every op, so they need the catalog.
-numcheck_test(plan_catalog_test LABEL unit
+numcheck_test(plan_catalog_test LABEL unit BRISK
   SOURCES unit/plan/schema_test.cpp unit/plan/shipped_test.cpp
   LIBRARIES plan_test_support numcheck_app nlohmann_json::nlohmann_json)
 
-numcheck_test(plan_hostile_test LABEL unit
+numcheck_test(plan_hostile_test LABEL unit BRISK
   SOURCES unit/plan/hostile_test.cpp unit/plan/mutation_test.cpp
   LIBRARIES plan_test_support nlohmann_json::nlohmann_json)
 

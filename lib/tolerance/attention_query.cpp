@@ -295,10 +295,12 @@ QueryError QueryErrors::largest(double lse) const {
                        square(largest_ * u) * ((1 + steps / 3) * square(argument_) + keys_ / 12 + 4 + square(lse)))};
 }
 
-double QueryErrors::shared_slope(double squares_over_seconds) const {
-  // No value is more than `keys` times as large as their mean.
-  const double others = rounds_largest_ ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
-  const double largest = std::max(equal_, std::min(1.0, equal_ * largest_ * squares_over_seconds));
+double QueryErrors::shared_slope(const QuerySizes& sizes) const {
+  // No value is more than `keys` times as large as their mean. If the values cancel, what all keys but the largest's have is
+  // o - p v of that one, and p |v| <= sqrt(p) rho.
+  const double cancelled = 1 + std::sqrt(largest_ * sizes.over_outputs);
+  const double others = rounds_largest_ ? 1 : std::max(std::min(1 / (1 - std::min(1.0, largest_)), keys_), cancelled);
+  const double largest = std::max(equal_, std::min(1.0, equal_ * largest_ * sizes.over_seconds));
   return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * largest +
          stored_.sink + saturated_ + stored_.variance * stored_.scatter +
          sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));

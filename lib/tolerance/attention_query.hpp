@@ -55,6 +55,12 @@ struct QueryError {
   double variance = 0;
 };
 
+/// Of a query's o, over its channels.
+struct QuerySizes {
+  double over_seconds = 1;  ///< sum rho^2 / sum W: 1 / the mean weight
+  double over_outputs = 1;  ///< sum rho^2 / sum o^2: large where values cancel
+};
+
 /// One query: what its elements have in common.
 class QueryErrors {
  public:
@@ -66,9 +72,8 @@ class QueryErrors {
   [[nodiscard]] QueryError statistic(double lse) const;
   /// Of the largest weight.
   [[nodiscard]] QueryError largest(double lse) const;
-  /// By how much all of its o may be too large or too small, relative: attention_shared_slope, where `squares_over_seconds` is
-  /// rho^2 / W, not needed without dropout.
-  [[nodiscard]] double shared_slope(double squares_over_seconds) const;
+  /// By how much all of its o may be too large or too small, relative: attention_shared_slope.
+  [[nodiscard]] double shared_slope(const QuerySizes& sizes) const;
   /// Mean square of the errors that its scores have in common.
   [[nodiscard]] double shared_square() const;
 

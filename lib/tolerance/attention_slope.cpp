@@ -38,25 +38,30 @@ class QuerySlopes {
     std::vector<double> slopes(shape_.rows());
     core::parallel_chunks(slopes.size(), kRows, [&](std::size_t, std::size_t begin, std::size_t end) {
       for (std::size_t query = begin; query < end; ++query) {
-        const QueryFacts facts(o_, query);
-        slopes[query] = !has(query) ? 0
-                                    : QueryErrors(common_, facts)
-                                          .shared_slope(common_.largest_alike == 0 ? 1 : squares_over_seconds(query));
+        const bool rounds = common_.unit > 0 || common_.largest_alike > 0;
+        slopes[query] =
+            !has(query)
+                ? 0
+                : QueryErrors(common_, QueryFacts(o_, query)).shared_slope(rounds ? sizes_of(query) : QuerySizes{});
       }
     });
     return slopes;
   }
 
  private:
-  /// sum rho^2 / sum W over the channels, 1 / the mean weight.
-  [[nodiscard]] double squares_over_seconds(std::size_t query) const {
+  /// Over the channels.
+  [[nodiscard]] QuerySizes sizes_of(std::size_t query) const {
     const std::size_t first = shape_.first_of(query), end = first + static_cast<std::size_t>(shape_.channels);
-    double squares = 0, seconds = 0;
+    double squares = 0, seconds = 0, outputs = 0;
     for (std::size_t at = first; at < end; ++at) {
       squares += square(static_cast<double>(o_.magnitude[at]));
       seconds += square(static_cast<double>(o_.deviation[at]));
+      outputs += square(o_.value[at]);
     }
-    return seconds > 0 && std::isfinite(squares / seconds) ? squares / seconds : 1;
+    const auto ratio = [&](double divisor) {
+      return divisor > 0 && std::isfinite(squares / divisor) ? squares / divisor : 1;
+    };
+    return {.over_seconds = ratio(seconds), .over_outputs = ratio(outputs)};
   }
 
   QueryCommon common_;

@@ -178,7 +178,9 @@ double slope_error(const metric::Statistics& s, const model::ErrorModel& model, 
   constexpr double kManyNumbers = 16;
   const double scatter = std::sqrt(model.slope_copies) * s.slope_se;
   const PredictedSlope predicted = predicted_slope(s, model, narrow);
-  const double whatever = std::max({kErrors * scatter, predicted.alike, kLeast});
+  // Sums of one sign that are alike in all rows may have the same error z sqrt(V) in all of them, z at most kappa (gate G2 rms).
+  const double together = model.sums_agree && !narrow ? model.kappa / std::sqrt(s.signal) : 0;
+  const double whatever = std::max({kErrors * scatter, predicted.alike, together, kLeast});
   if (s.slope_clusters < 2) {
     return whatever;
   }

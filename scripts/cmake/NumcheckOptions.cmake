@@ -4,6 +4,7 @@ set(TE_NUMCHECK_CUDA AUTO CACHE STRING "CUDA backends: AUTO (if a toolkit is fou
 set_property(CACHE TE_NUMCHECK_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TE_NUMCHECK_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 set(TE_NUMCHECK_REVISION "" CACHE STRING "Commit that the program names, for source trees without git")
+option(TE_NUMCHECK_UNITY "Compile several sources at a time where that saves much (numcheck_unity); for builds from scratch" OFF)
 option(TE_NUMCHECK_FUZZ "Build the libFuzzer targets; needs clang and the preset's flags" OFF)
 option(TE_NUMCHECK_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 

@@ -68,6 +68,24 @@ TEST(Judge, slope_error_is_the_scatter_of_many_rows) {
   EXPECT_FALSE(holds("G3 slope", s, m));
 }
 
+TEST(Judge, sums_of_one_sign_may_have_one_error_in_all_rows) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = fp32_model();
+  m.kappa = 2;
+  s.signal = 1e10;  // an error of 2 sqrt(V) in every element is 2e-5 of it
+  s.slope_predicted_se = 1e-6;
+  s.slope_clusters = 128;
+  s.slope = 1.9e-5;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "rows have errors of their own";
+  m.sums_agree = true;
+  EXPECT_TRUE(holds("G3 slope", s, m));
+  s.slope = 2.1e-5;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "gate G2 rms allows no more either";
+  m.output = core::Dtype::bf16;
+  s.slope = 1.9e-5;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "of short outputs, flips tell";
+}
+
 TEST(Judge, scatter_may_show_what_columns_share) {
   metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
