@@ -177,6 +177,11 @@ double GradientFacts::shift(std::size_t row) const {
   return once ? before : std::max(std::fabs(before), std::fabs(after));
 }
 
+double GradientFacts::common_shift(std::size_t row) const {
+  const double after = std::fabs(sum(kScaledSignedShift, row));
+  return rounded_.scaled ? after : std::max(std::fabs(sum(kSignedShift, row)), after);
+}
+
 std::span<const double> GradientFacts::spread() const {
   return std::span<const double>(terms_[kSpread]).first(last_);
 }
@@ -213,8 +218,7 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::largest_term, sum(kLargestTerm));
   set(GradientFact::length, std::sqrt(sum(kLength)));
   set(GradientFact::shift, ratio(shift(row), sum(kMagnitude)));
-  set(GradientFact::common_shift,
-      ratio(std::max(std::fabs(sum(kSignedShift)), std::fabs(sum(kScaledSignedShift))), sum(kPlain)));
+  set(GradientFact::common_shift, ratio(common_shift(row), sum(kPlain)));
   set(GradientFact::spacing, rounded_.scaled ? core::dtype_info(rounded_.format).min_subnormal / rounded_.scale : 0);
   set(GradientFact::score_mean, ratio(sum(kScore), sum(kPlain)));
   set(GradientFact::score_second, ratio(sum(kScoreSecond), sum(kSquare)));

@@ -61,6 +61,8 @@ class GradientFacts {
   [[nodiscard]] QueryTerms query_of(const GradientHead& head, std::int64_t i) const;
   /// What rounding changes in the sum of a row's p |w|; without its sign if kernels may round one of two numbers.
   [[nodiscard]] double shift(std::size_t row) const;
+  /// GradientFact::common_shift times sum p.
+  [[nodiscard]] double common_shift(std::size_t row) const;
   /// Finds the terms of a query's pairs.
   void find_terms(const GradientHead& head, const PairRow& pairs);
   void note_dropped(const QueryTerms& query, const PairRow& pairs);

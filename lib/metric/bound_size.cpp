@@ -29,7 +29,7 @@ BoundSize bound_size(const CompareInput& input) {
     Part& part = parts[index];
     for_each_element(input, setup, begin, end, [&](std::size_t i, const ComparedElement& element) {
       if (element.finite && std::isfinite(element.bound)) {
-        const double y = input.expected[i];
+        const double y = input.expected[i] * input.model->output_scale;  // as the bound is
         part.ulps = std::max(part.ulps, element.bound / core::ulp(y, input.port->dtype));
         part.squared_bounds += element.bound * element.bound;
         part.squared_values += y * y;

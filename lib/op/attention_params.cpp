@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -115,6 +116,12 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
                                    p.heads, p.key_heads()));
   }
   std::ranges::move(check_attention_layout(op, p), std::back_inserter(mistakes));
+  for (const auto& [name, value] : {std::pair{"scale", p.scale}, std::pair{"softcap", p.softcap}}) {
+    if (value != 0 && static_cast<float>(value) == 0) {
+      mistakes.push_back(fmt::format("{}: {} {} is 0 in FP32, in which kernels have it; leave it out for {}", op, name,
+                                     value, std::string_view(name) == "scale" ? "1 / sqrt(d)" : "no limit"));
+    }
+  }
   constexpr double kMaxElements = 0x1p40;
   const auto heads = static_cast<double>(p.batches * p.heads);
   const auto longest = static_cast<double>(std::max(p.sq, p.sk));

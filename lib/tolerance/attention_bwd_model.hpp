@@ -69,8 +69,8 @@ enum class GradientFact : std::size_t {
   statistic_second,    ///< N1 = sum p^2 max(S2, t^2, s^2), S2 of the pair: sums may cancel to a small score
   statistic_product,   ///< the largest max a of a query's dq
   statistic_argument,  ///< and max e
-  common_shift,  ///< A = |sum RN(p w) - p w| / sum p, the larger of scaled and unscaled: weights that are kept are all
-                 ///< rounded alike, and so are those that are dropped, even if their sum is nearly 0
+  common_shift,  ///< A = |sum RN(p w) - p w| / sum p, the larger of scaled and unscaled (of 8 bits, scaled): weights that are
+                 ///< kept are all rounded alike, and so are those that are dropped, even if their sum is nearly 0
   count
 };
 

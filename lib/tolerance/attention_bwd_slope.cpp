@@ -79,7 +79,7 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
     const std::size_t first = shape.first_of(row), end = first + static_cast<std::size_t>(shape.channels);
     double of_row_signal = 0;
     for (std::size_t at = first; at < end && std::isfinite(shift); ++at) {
-      const double y = judged.value[at], weight = signal_of(y, bound[at], deviation[at], request.output);
+      const double y = judged.value[at], weight = signal_of(y, bound[at], deviation[at], request);
       if (weight == 0) {
         continue;
       }

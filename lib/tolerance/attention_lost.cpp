@@ -24,9 +24,10 @@ void LostRows::add(const LostRows& rows) noexcept {
   weak_ += rows.weak_;
 }
 
-double signal_of(double y, float bound, float deviation, core::Dtype output) {
+double signal_of(double y, float bound, float deviation, const model::ModelRequest& request) {
   const double error = std::min(static_cast<double>(deviation), static_cast<double>(bound));
-  const double step = core::ulp(y, output), signal = y * y / (error * error + step * step / 12);
+  const double step = core::ulp(y * request.output_scale, request.output) / std::fabs(request.output_scale);
+  const double signal = y * y / (error * error + step * step / 12);
   const bool known = std::isfinite(y) && static_cast<double>(bound) < kUndeterminedBound;
   return known && std::isfinite(signal) ? signal : 0;
 }

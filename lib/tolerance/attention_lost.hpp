@@ -25,7 +25,7 @@ class LostRows {
   double weak_ = 0, all_ = 0;
 };
 
-/// y^2 / V of an element, its output's rounding included; 0 if it is not known.
-[[nodiscard]] double signal_of(double y, float bound, float deviation, core::Dtype output);
+/// y^2 / V of an element, the rounding of the request's output included, which holds y times its scale; 0 if it is not known.
+[[nodiscard]] double signal_of(double y, float bound, float deviation, const model::ModelRequest& request);
 
 }  // namespace numcheck::tolerance

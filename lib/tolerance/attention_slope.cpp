@@ -96,7 +96,7 @@ double slope_of_output(const model::ModelRequest& request, const op::Values& val
       double signal = 0;
       const std::size_t first = queries.shape().first_of(query);
       for (std::size_t at = first; at < first + channels; ++at) {
-        signal += signal_of(o.value[at], bound[at], deviation[at], request.output);
+        signal += signal_of(o.value[at], bound[at], deviation[at], request);
       }
       part.lost.add(signal, channels);
       if (std::isfinite(slopes[query])) {  // otherwise scores are infinite

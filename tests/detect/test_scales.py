@@ -14,6 +14,7 @@ from support import PROGRAM  # noqa: E402
 DEVICE = "sim:sm_90"
 PARTS = ("all", "noise")
 SCALES = (-33, 33, -49, 49)  # powers of two: about 1e-10, 1e10, 2e-15 and 6e14
+SMALL_AND_LARGE = (-15, 15)
 NARROW = (-3, 3)  # where inputs are FP16
 PARAMETER = "params."
 FACTORS = (-15, 15)  # where parameters have limits
@@ -33,6 +34,7 @@ SCALED_HEADS = {**HEADS, "scale": 0.125}
 # follow from differences of logits, so that only its factor scales them; the weights that softmax_bwd reads follow from its
 # factor; a mask of attention has no numbers.
 FORMATS = ("fp32", "bf16")
+EIGHT_BITS = ("fp8_e4m3", "fp8_hybrid")
 CASES = [
     ("products", "gemm", ("fp32", "tf32", "bf16", "fp8_e4m3"), PRODUCT, {"a": 1, "b": 1}, SCALES),
     ("FP32 products", "gemm", ("bf16", "fp8_e4m3"), {**PRODUCT, "output": "fp32"}, {"a": 1, "b": 1}, SCALES),
@@ -90,6 +92,26 @@ class Scales(unittest.TestCase):
                 cases = [scaled(*rows[i], power) for i in chosen]
                 self.check_clean([rows[i] for i in chosen], cases, power)
                 self.check_caught([(rows[i], found[i], case) for i, case in zip(chosen, cases)], part, power)
+
+    def test_attention_of_8_bits_is_judged_alike_at_every_scale(self):
+        rows = [(row, mode) for row in CASES if row[1].startswith("attention") for mode in EIGHT_BITS]
+        near_one = sensitivity.records(PROGRAM, [scaled(row, mode, 0) for row, mode in rows], DEVICE, "")
+        for power in SMALL_AND_LARGE:
+            results = sensitivity.records(PROGRAM, [scaled(row, mode, power) for row, mode in rows], DEVICE, "")
+            for (row, mode), first, result in zip(rows, near_one, results):
+                with self.subTest(row[0], op=row[1], mode=mode, scale=f"2^{power}"):
+                    self.assertEqual(result["status"], "pass", result["reason"])
+                    self.check_alike(first, result)
+
+    def check_alike(self, first, second):
+        outputs = [record["runs"][0]["outputs"] for record in (first, second)]
+        for port in outputs[0]:
+            gates = [{gate["name"]: gate for gate in output[port]["criteria"]} for output in outputs]
+            self.assertEqual(gates[0].keys(), gates[1].keys(), port)
+            for name, gate in gates[0].items():
+                for number in ("measured", "limit"):
+                    allowed = 1e-3 * abs(gate[number])
+                    self.assertAlmostEqual(gates[1][name][number], gate[number], delta=allowed, msg=f"{port}: {name}, {number}")
 
     def check_clean(self, rows, cases, power):
         for (row, mode), (status, reason) in zip(rows, sensitivity.run(PROGRAM, cases, DEVICE, "")):
