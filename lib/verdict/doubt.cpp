@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,18 +14,21 @@ namespace {
 
 constexpr double kMinJudged = 0.99;
 
-/// Why elements were not judged: "3: the bound of their error is unknown".
-std::vector<std::string> reasons_of(const metric::Statistics& s) {
+/// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".
+std::string reasons_of(const metric::Statistics& s) {
+  const bool single = s.elements == 1;
+  const std::string_view their = single ? "its" : "their", depend = single ? "it depends" : "they depend";
   std::vector<std::string> reasons;
   for (const auto& [elements, why] :
-       {std::pair(s.unknown, "the bound of their error is unknown"),
-        std::pair(s.undetermined, "numbers as large as any of the output are within the bound of their error"),
-        std::pair(s.order_dependent, "they depend on the order of the partial sums")}) {
+       {std::pair(s.unknown, fmt::format("the bound of {} error is unknown", their)),
+        std::pair(s.undetermined,
+                  fmt::format("numbers as large as any of the output are within the bound of {} error", their)),
+        std::pair(s.order_dependent, fmt::format("{} on the order of the partial sums", depend))}) {
     if (elements != 0) {
-      reasons.push_back(fmt::format("{}: {}", elements, why));
+      reasons.push_back(single ? why : fmt::format("{}: {}", elements, why));
     }
   }
-  return reasons;
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 }  // namespace
@@ -42,9 +46,12 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
                        s.elements - s.outside);
   }
   const double least = wanted.min_judged.value_or(kMinJudged);
-  return s.judged() >= least ? std::string()
-                             : fmt::format("{}: only {:.4g} % of the elements are judged, less than {:g} % ({})",
-                                           output.port, 100 * s.judged(), 100 * least, fmt::join(reasons_of(s), "; "));
+  if (s.judged() >= least) {
+    return {};
+  }
+  return s.elements == 1 ? fmt::format("{}, a single number, cannot be judged: {}", output.port, reasons_of(s))
+                         : fmt::format("{}: only {:.4g} % of the elements are judged, less than {:g} % ({})",
+                                       output.port, 100 * s.judged(), 100 * least, reasons_of(s));
 }
 
 std::string doubt_about_fakes(std::span<const OutputResult> outputs) {

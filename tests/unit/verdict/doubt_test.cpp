@@ -31,6 +31,9 @@ TEST(Doubt, of_outputs_of_which_too_little_is_judged) {
       "d: only 98.9 % of the elements are judged, less than 99 % (1: the bound of their error is unknown; 10: numbers "
       "as large as any of the output are within the bound of their error)");
   EXPECT_EQ(doubt_about(out, true, {.min_judged = 0.98}), "");
+  OutputResult amax = output(1, 1);
+  amax.statistics.unknown = 1;
+  EXPECT_EQ(doubt_about(amax, false, {}), "d, a single number, cannot be judged: the bound of its error is unknown");
 }
 
 TEST(Doubt, of_cases_whose_fakes_were_all_dropped) {
