@@ -135,7 +135,7 @@ class OverflowedToNan {
     }
     const double factor = std::fabs(factors_[j]), dz = std::fabs(row_of(*g_.dz, i)[j]);
     Reach own;
-    own.pass(std::max(std::max(factor, dz), factor * dz) * g_.saved.rsigma->data[i]);
+    own.pass(std::max({factor, dz, factor * dz}) * g_.saved.rsigma->data[i]);
     return own.may_overflow();
   }
   /// An element of dgamma, or of dbeta.
