@@ -118,8 +118,8 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
   std::ranges::move(check_attention_layout(op, p), std::back_inserter(mistakes));
   for (const auto& [name, value] : {std::pair{"scale", p.scale}, std::pair{"softcap", p.softcap}}) {
     if (value != 0 && static_cast<float>(value) == 0) {
-      mistakes.push_back(fmt::format("{}: {} {} is 0 in FP32, in which kernels have it; leave it out for {}", op, name,
-                                     value, std::string_view(name) == "scale" ? "1 / sqrt(d)" : "no limit"));
+      mistakes.push_back(fmt::format("{}: {} {} underflows to 0 in FP32; leave it out for {}", op, name, value,
+                                     std::string_view(name) == "scale" ? "1 / sqrt(d)" : "no limit"));
     }
   }
   constexpr double kMaxElements = 0x1p40;

@@ -36,13 +36,13 @@ class QuerySlopes {
   /// Of every query; 0 of those that has() denies.
   [[nodiscard]] std::vector<double> all() const {
     std::vector<double> slopes(shape_.rows());
+    const bool rounds_weights = common_.unit > 0 || common_.largest_alike > 0;
     core::parallel_chunks(slopes.size(), kRows, [&](std::size_t, std::size_t begin, std::size_t end) {
       for (std::size_t query = begin; query < end; ++query) {
-        const bool rounds = common_.unit > 0 || common_.largest_alike > 0;
-        slopes[query] =
-            !has(query)
-                ? 0
-                : QueryErrors(common_, QueryFacts(o_, query)).shared_slope(rounds ? sizes_of(query) : QuerySizes{});
+        if (has(query)) {
+          const QueryErrors errors(common_, QueryFacts(o_, query));
+          slopes[query] = errors.shared_slope(rounds_weights ? sizes_of(query) : QuerySizes());
+        }
       }
     });
     return slopes;

@@ -11,8 +11,8 @@ function(numcheck_library name)
 endfunction()
 
 # numcheck_unity(target [APART file...])
-# With TE_NUMCHECK_UNITY, compiles the target's sources eight at a time: of those that include JSON, eight take little longer
-# than two. Files APART have names of their own that other files have, too.
+# With TE_NUMCHECK_UNITY, compiles the target's sources eight at a time: where they include JSON, eight take little longer than
+# two. APART lists files that are compiled alone, because file-local names of theirs are in other files as well.
 function(numcheck_unity target)
   cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -293,7 +293,7 @@ class LikelyMistakes(CliTest):
     def test_factors_of_attention_that_fp32_does_not_hold(self):
         for name, instead in (("scale", "1 / sqrt(d)"), ("softcap", "no limit")):
             text = self.refused(self.case(op="attention_fwd", mode="bf16", params={"sq": 8, "sk": 8, "d": 8, name: 1e-300}))
-            self.assertIn(f"{name} 1e-300 is 0 in FP32, in which kernels have it; leave it out for {instead}", text)
+            self.assertIn(f"{name} 1e-300 underflows to 0 in FP32; leave it out for {instead}", text)
 
     def test_a_folder_is_not_a_plan(self):
         (self.folder / "plans").mkdir()

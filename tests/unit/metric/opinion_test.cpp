@@ -132,6 +132,10 @@ TEST(Opinion, own_limits_in_ulps_and_norms_against_the_bound) {
   const BoundSize bound = bound_size(p.input());
   EXPECT_NEAR(bound.ulps, 0x1p20, 1) << "an ulp of FP32 at 4 is 2^-21";
   EXPECT_NEAR(bound.rel_l2, 0.125, 1e-6);
+  p.model.output_scale = 1024;
+  const BoundSize scaled = bound_size(p.input());
+  EXPECT_NEAR(scaled.ulps, 0x1p20, 1) << "bound and number are stored times the scale";
+  EXPECT_NEAR(scaled.rel_l2, 0.125, 1e-6);
 }
 
 }  // namespace
