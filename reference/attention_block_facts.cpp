@@ -38,7 +38,8 @@ ScoreRange AttentionBlock::score_with_copies(std::int64_t i, const op::KeyRange&
 
 void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double> weights,
                                std::int64_t first_key) const {
-  // t is the score before a bias, the score itself where there is none.
+  // t is the score before a bias, the score itself where there is none. Of the cap it is at most that, as its error becomes
+  // smaller with the slope; but a bias that is added before may cancel a t whose error is all there.
   const bool biased = p_.bias != "none";
   const WeighedKeys keys{.count = weights.size(),
                          .weights = weights.data(),
@@ -47,7 +48,7 @@ void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double>
                          .products = biased ? raw_.data() : biased_.data(),
                          .key_squares = head_.key_squares.data() + first_key,
                          .factor = biased ? head_.problem.factor() : 1,
-                         .cap = p_.softcap};
+                         .cap = p_.bias == "pre_scale" ? 0 : p_.softcap};
   const WeightSums sums = attention_kernels().sums(keys);
   const RoundingSums rounded = attention_kernels().rounding_sums(keys);
   row.keys += sums.keys;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "tolerance/attention_products.hpp"
 #include "tolerance/output_reduction.hpp"
@@ -36,6 +37,7 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
       steps_((what_.weights && port != "dv" ? 1 : 0) + (what_.dropped_weights && port == "dv" ? 1 : 0) +
              (what_.score_gradients ? gradient_steps(p, port) : 0)),
       slope_steps_(what_.scores && p.softcap != 0 ? (p.bias == "pre_scale" ? 5 : 3) : 0),
+      weight_steps_((what_.weights ? 1 : 0) + (what_.dropped_weights && port == "dv" ? 1 : 0)),
       dp_steps_(!what_.score_gradients  ? 0
                 : what_.dropped_weights ? 2
                                         : 1),
@@ -45,9 +47,13 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
       descale_(std::fabs(1 / p.factor())),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
       sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
+      largest_step_(p.keep_scale() * std::max(1.0, std::fabs(p.softcap))),
       of_queries_(port == "dq"),
       of_dropped_bias_(port == "dbias" && what_.dropped_weights),
-      of_offset_(port == "dsoftmax_offset") {
+      of_offset_(port == "dsoftmax_offset"),
+      keeps_alike_(what_.dropped_weights && has_one_sign(request)),
+      is_uneven_(output.row_facts.size() > kWeightRatio && !output.row_facts[kWeightRatio].empty()),
+      heavy_tails_(weight_steps_ > 0 && has_heavy_tails(request)) {
   if (!of_offset_) {
     for (const float score : output.row_facts[static_cast<std::size_t>(GradientFact::largest_score)].span()) {
       largest_score_ = std::max(largest_score_, static_cast<double>(score));
@@ -65,6 +71,27 @@ double GradientRounding::score_variance(const GradientRow& facts) const {
                            scores_.variance({statistic, statistic, statistic}));
 }
 
+double GradientRounding::alike_weights(const GradientRow& facts) const {
+  if (weight_steps_ == 0) {
+    return 0;
+  }
+  const double ulps =
+      std::sqrt(std::max(0.0, std::max(facts[GradientFact::score_square], facts[GradientFact::scored_square]))) /
+      (2 * unit_);
+  const double share = heavy_tails_ ? 1 : std::exp(-square(2 * std::numbers::pi * ulps));
+  return weight_steps_ * unit_ * std::max(share, facts[GradientFact::alike_scores]);
+}
+
+double GradientRounding::alike_changes(const GradientRow& facts) const {
+  return dp_steps_ * unit_ * (keeps_alike_ ? 1 : facts[GradientFact::alike_gradients]);
+}
+
+double GradientRounding::alike_statistics(const GradientRow& facts) const {
+  const double statistic = of_queries_ || of_offset_ ? 0 : facts[GradientFact::statistic_square];
+  const double queries = is_uneven_ ? 1 : std::max(1.0, facts[GradientFact::terms]);
+  return std::sqrt(scores_.variance({statistic, statistic, statistic}) / queries);
+}
+
 double GradientRounding::slope_variance() const {
   return kRoundVariance * 4 * slope_steps_ * square(unit_) + (what_.approximate_tanh ? 4 * square(kTanhError) / 3 : 0);
 }
@@ -78,7 +105,8 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), z = score_variance(facts);
   const double statistic = of_queries_ ? facts[GradientFact::statistic_square] : 0;
   Row row;
-  row.unknown = scores_.may_exchange_keys(largest_score_);
+  row.unknown = scores_.may_exchange_keys(largest_score_) ||
+                (what_.score_gradients && !(largest_step_ * facts[GradientFact::largest_change] < largest_));
   row.relative = std::expm1(weight) + steps_ * unit_;
   row.steep = growth * std::exp(weight);
   row.tanh = 2 * slope_steps_ * unit_ * (1 + facts[GradientFact::largest_score] * cap_) +
@@ -89,7 +117,11 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   row.weights = kRoundVariance * (steps_ * square(unit_) + dp2) + square(sink) / 3;
   row.slopes = slope_variance() * facts[GradientFact::saturation];
   row.spread = kRoundVariance * dp2 * facts[GradientFact::gradient_square] + row.slopes;
-  row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic});
+  constexpr double kEverywhere =
+      0.25;  // no more than kAttentionKappa deviations if every row has the largest such error
+  row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic}) +
+               kEverywhere * square(alike_weights(facts));
+  row.dots = kEverywhere * square(alike_changes(facts) * facts[GradientFact::own_dot]);
   if (what_.weights || what_.score_gradients) {
     row.lost = subnormal_ * std::max({1.0, factor, cap_}) *
                (1 + steps_ + kept_ + (what_.weights ? facts[GradientFact::largest_gradient] : 0));

@@ -36,7 +36,12 @@ class GradientRow {
 ///
 ///   B + (1 + r) rho ((exp(L) - 1 + n u) R + c exp(L) (u G + (2 n_c u (1 + max |s| / softcap) + 2 e) U / 12))
 ///   V + W (z exp(2 z) + (n + 1) 0.18 u^2 + (u S)^2 / 3) + rho^2 (0.18 u^2 H + (0.72 n_c u^2 + 4 e^2 / 3) X)
-///     + y^2 ((u S)^2 / 3 + N2 in dq)
+///     + y^2 ((u S)^2 / 3 + N2 in dq + (a u)^2 / 4) + (n_d u K P)^2 / 4
+///
+/// of which the last two are weights, and dp, that are next to the same in the whole row, and so rounded alike, perhaps in all
+/// rows: a is the share of a weight's roundings that is so (exp(-(2 pi r)^2) for scores of size r in ulps of the weights, 1
+/// where all products are alike, and of heavy tails), times their number, and n_d the number of dp's if these are alike (with dropout, if inputs have one
+/// sign), otherwise 0. Where steps of a gradient may overflow, nothing is known of the row.
 ///
 /// with the mean of W over the row's channels, if that is larger, before z exp(2 z) in dk and dv: where one pair has
 /// most of a row's weight and is next to exact, because lse has the error of its score, z is that of the others, which
@@ -73,6 +78,7 @@ class GradientRounding {
     double spread = 0;     ///< per rho^2
     double slopes = 0;     ///< of that, what errors of the cap's slope do
     double common = 0;     ///< per y^2
+    double dots = 0;       ///< per K^2
     double tanh = 0;       ///< bound of the error of a slope, 1 - y^2
     double lost = 0;       ///< per pair, what underflow takes
     bool unknown = false;  ///< errors of scores say nothing of weights
@@ -92,6 +98,13 @@ class GradientRounding {
   /// By how much an output may be too large or too small as a whole: the largest u S + z of a row; infinite for
   /// dsoftmax_offset, where each head has one error.
   [[nodiscard]] double shared_slope(const op::OutputValues& output) const;
+  /// By how much the roundings of weights that are alike change all of a row: a u.
+  [[nodiscard]] double alike_weights(const GradientRow& facts) const;
+  /// The same of dp, as a part of itself.
+  [[nodiscard]] double alike_changes(const GradientRow& facts) const;
+  /// Standard deviation of what all rows of a head of dk or dv may have in common, as a part of themselves: every query's own
+  /// lse is recomputed from rounded scores. Queries are independent, but of uneven ones a single one may count.
+  [[nodiscard]] double alike_statistics(const GradientRow& facts) const;
 
  private:
   [[nodiscard]] double score_variance(const GradientRow& facts) const;
@@ -103,17 +116,21 @@ class GradientRounding {
 
   model::AttentionRounding what_;
   ScoreRounding scores_;
-  double unit_;         ///< u
-  double steps_;        ///< n
-  double slope_steps_;  ///< n_c
-  double dp_steps_;     ///< roundings of dp
-  double kept_;         ///< 1 / (1 - dropout) if dropped weights are stored, otherwise 0
-  double subnormal_;    ///< half the spacing of subnormals
-  double largest_;      ///< finite number of the format
-  double descale_;      ///< 1 / |scale|
-  double cap_;          ///< 1 / softcap, or 0
-  double sharing_;      ///< heads per head of keys
+  double unit_;          ///< u
+  double steps_;         ///< n
+  double slope_steps_;   ///< n_c
+  double weight_steps_;  ///< of these, those of weights
+  double dp_steps_;      ///< roundings of dp
+  double kept_;          ///< 1 / (1 - dropout) if dropped weights are stored, otherwise 0
+  double subnormal_;     ///< half the spacing of subnormals
+  double largest_;       ///< finite number of the format
+  double descale_;       ///< 1 / |scale|
+  double cap_;           ///< 1 / softcap, or 0
+  double sharing_;       ///< heads per head of keys
+  double largest_step_;  ///< by what a gradient is multiplied before it is divided again
   bool of_queries_, of_dropped_bias_, of_offset_;
+  bool keeps_alike_;  ///< dp of kept weights are next to the same, though with those that are dropped they are not
+  bool is_uneven_, heavy_tails_;
   double largest_score_ = 0;  ///< of the whole output: lse is recomputed from all of a query's scores
 };
 

@@ -17,6 +17,7 @@ namespace numcheck::tolerance {
 namespace {
 
 constexpr double kTruncation = 1.5;  // of what is predicted, as in gate G3
+constexpr double kErrors = 5;        // standard deviations, as there
 
 /// What all rows have in common, and what one has.
 class RowShifts {
@@ -24,6 +25,7 @@ class RowShifts {
   RowShifts(const model::ModelRequest& request, const op::OutputValues& judged, const op::AttentionBwdParams& p,
             std::string_view port)
       : judged_(judged),
+        stored_(request, p, port, judged),
         unit_(AttentionProducts(request).unit()),
         ordered_(is_any_ordered(request)),
         rounded_alike_(core::dtype_info(request.output).unit_roundoff / 2) {
@@ -41,15 +43,26 @@ class RowShifts {
   [[nodiscard]] double single(std::size_t row) const {
     return GradientRow(judged_, row)[GradientFact::terms] == 1 ? rounded_alike_ : 0;
   }
-  /// y K P of an element over y^2, to be multiplied by shrunk().
+  /// y K P of an element over y^2, times shrunk().
   [[nodiscard]] double truncated(std::size_t row, std::size_t at) const {
+    const double part = shrunk(row);
     const double of_dot = GradientElement(judged_, at).mean * GradientRow(judged_, row)[GradientFact::own_dot];
-    return shrunk_ == 0 || !std::isfinite(of_dot) ? 0 : of_dot / judged_.value[at];
+    return part == 0 || !std::isfinite(of_dot) ? 0 : part * of_dot / judged_.value[at];
   }
-  [[nodiscard]] double shrunk() const noexcept { return shrunk_; }
+  /// Of dp, which D does not have.
+  [[nodiscard]] double shrunk(std::size_t row) const {
+    return shrunk_ + stored_.alike_changes(GradientRow(judged_, row));
+  }
+  /// Of weights, by declared roundings.
+  [[nodiscard]] double stored(std::size_t row) const { return stored_.alike_weights(GradientRow(judged_, row)); }
+  /// Of what all rows of a head have in common, by declared roundings of scores.
+  [[nodiscard]] double of_head(std::size_t row) const {
+    return kErrors * stored_.alike_statistics(GradientRow(judged_, row));
+  }
 
  private:
   const op::OutputValues& judged_;
+  GradientRounding stored_;
   double unit_;
   bool ordered_;
   double rounded_alike_, shrunk_ = 0;
@@ -69,7 +82,8 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
   const GradientShape shape(p, port);
   const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
   const RowShifts shifts(request, judged, p, port);
-  double shifted = 0, signal = 0, single = 0, truncated = 0;
+  double shifted = 0, signal = 0, single = 0, truncated = 0, stored = 0;
+  std::vector<double> of_heads(static_cast<std::size_t>(shape.batches * shape.heads));
   LostRows lost;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     if (!shape.has(row)) {
@@ -89,10 +103,17 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
       truncated += weight * shifts.truncated(row, at);
     }
     signal += of_row_signal;
+    stored += of_row_signal * shifts.stored(row);
+    of_heads[row / static_cast<std::size_t>(shape.length)] += of_row_signal * shifts.of_head(row);
     lost.add(of_row_signal, end - first);
   }
-  return signal == 0 ? 0
-                     : (std::fabs(shifted) + single + shifts.shrunk() * std::fabs(truncated)) / signal + lost.slope();
+  double heads = 0;  // independent of one another
+  for (const double one : of_heads) {
+    heads += one * one;
+  }
+  return signal == 0
+             ? 0
+             : (std::fabs(shifted) + single + std::fabs(truncated) + stored + std::sqrt(heads)) / signal + lost.slope();
 }
 
 std::vector<float> row_slopes(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
@@ -112,9 +133,9 @@ std::vector<float> row_slopes(const model::ModelRequest& request, const op::Valu
       signal += square;
       truncated += square == 0 ? 0 : square * shifts.truncated(row, at);
     }
-    const double alike = signal == 0 ? 0 : shifts.shrunk() * std::fabs(truncated) / signal;
-    slopes[shape.first_of(row) / channels] =
-        static_cast<float>(std::fabs(shifts.shift(row)) + shifts.single(row) + alike);
+    const double alike = signal == 0 ? 0 : std::fabs(truncated) / signal;
+    slopes[shape.first_of(row) / channels] = static_cast<float>(std::fabs(shifts.shift(row)) + shifts.single(row) +
+                                                                alike + shifts.stored(row) + shifts.of_head(row));
   }
   return slopes;
 }

@@ -21,6 +21,9 @@ namespace numcheck::tolerance {
 ///   dq and dk. Where dp and D cancel, y is smaller than K P by the same factor in all rows (one key, a dropout scale that
 ///   its format does not hold).
 ///
+/// - Declared roundings (attention_bwd_rounding.hpp): weights and dp that are rounded alike, these as a further part of dp; and
+///   5 standard deviations of what the rows of each head of dk and dv have in common, heads being independent.
+///
 /// 0 for dbias, and where nothing is rounded.
 [[nodiscard]] double slope_of_rows(const model::ModelRequest& request, const op::Values& values, std::string_view port);
 

@@ -193,8 +193,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       slope_errors(rho, means.rho2) + (common_.ordered ? common_.equal_operands() / 4 * y * y : 0) +
       squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
       std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
-      std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
-      square(size) * of_value +
+      std::max(of_pairs, square(element.mean) * alike_spread_) +
+      square(element.mean) * (growth2_ * of_row + stored_.dots) + square(size) * of_value +
       std::max(0.0, std::max(of_shift, of_common) - kRoundVariance * square(common_.stored) * squares) +
       (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
       (common_.ordered

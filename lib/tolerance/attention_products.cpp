@@ -59,8 +59,31 @@ bool has_few_values(const model::ModelRequest& request) {
          request.second_pattern.few_values || is_ordered(request);
 }
 
-bool weights_differ(const model::ModelRequest& request, const op::AttentionParams& p) {
+bool has_one_sign(const model::ModelRequest& request) {
   constexpr double kOneSign = 0.9;
+  return request.first_pattern.coherence > kOneSign || request.second_pattern.coherence > kOneSign;
+}
+
+bool has_heavy_tails(const model::ModelRequest& request) {
+  constexpr double kHeavy = 10;
+  for (const op::Operand* operand : {request.first, request.second}) {
+    double squares = 0, fourths = 0, count = 0;
+    for (std::size_t i = 0; operand != nullptr && i < operand->elements(); ++i) {
+      const double x2 = operand->data[i] * operand->data[i];
+      if (x2 * x2 < std::numeric_limits<double>::infinity()) {
+        squares += x2;
+        fourths += x2 * x2;
+        ++count;
+      }
+    }
+    if (fourths * count > kHeavy * squares * squares) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool weights_differ(const model::ModelRequest& request, const op::AttentionParams& p) {
   // The weight of a single key is 1, and sums of a few 8-bit numbers lie in the middle between two others.
   constexpr std::int64_t kFewKeys = 16;
   const std::int64_t left = p.window_left < 0 ? p.sk : p.window_left;
@@ -68,8 +91,7 @@ bool weights_differ(const model::ModelRequest& request, const op::AttentionParam
                              : p.window_right < 0                                           ? p.sk
                                                                                             : p.window_right;
   return request.mode->scaled && !has_few_values(request) && p.bias == "none" &&
-         std::min(p.sk, left + right + 1) >= kFewKeys && request.first_pattern.coherence <= kOneSign &&
-         request.second_pattern.coherence <= kOneSign;
+         std::min(p.sk, left + right + 1) >= kFewKeys && !has_one_sign(request);
 }
 
 namespace {
@@ -87,12 +109,11 @@ bool has_few_magnitudes(const op::Operand* operand) {
 }  // namespace
 
 bool rows_differ(const model::ModelRequest& request) {
-  constexpr double kOneSign = 0.9;
   if (has_few_magnitudes(request.first) || has_few_magnitudes(request.second)) {
     return false;
   }
   return AttentionProducts(request).tf32_unit() == 0 && !request.constant_inputs && !has_few_values(request) &&
-         request.first_pattern.coherence <= kOneSign && request.second_pattern.coherence <= kOneSign;
+         !has_one_sign(request);
 }
 
 void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation) {

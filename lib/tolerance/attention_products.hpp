@@ -59,6 +59,13 @@ struct AttentionProducts {
 /// True if queries and keys are drawn from so few numbers that scores have few values, too.
 [[nodiscard]] bool has_few_values(const model::ModelRequest& request);
 
+/// True if queries, or keys, are mostly numbers of one sign.
+[[nodiscard]] bool has_one_sign(const model::ModelRequest& request);
+
+/// True if a few queries or keys, or channels of them, are so large that the spread of scores says nothing of most scores: the
+/// mean of x^4 is ten times the square of that of x^2 (normal numbers: 3).
+[[nodiscard]] bool has_heavy_tails(const model::ModelRequest& request);
+
 /// Whether rows of o and of gradients have errors of their own: operands are exact, so that none of their errors is in all
 /// rows, and neither are queries or keys of one sign, nor few numbers, so that weights are not rounded alike in all rows.
 [[nodiscard]] bool rows_differ(const model::ModelRequest& request);

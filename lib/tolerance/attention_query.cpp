@@ -66,7 +66,8 @@ double rounded_alike(const QueryCommon& common, const QueryFacts& facts, Attenti
   const bool narrow_range = common.products.format == Dtype::fp16 || common.products.scaled;
   const double subnormal =
       largest == 0 || !narrow_range ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
-  return std::max(saturated(common, facts), alike(facts[spread] / (2 * common.unit * subnormal), common.few_values)) *
+  const bool few = common.few_values || common.heavy_tails;
+  return std::max(saturated(common, facts), alike(facts[spread] / (2 * common.unit * subnormal), few)) *
          (rounds_largest(common, facts) ? subnormal : 1 - largest);
 }
 
@@ -101,6 +102,7 @@ QueryCommon::QueryCommon(const model::ModelRequest& request, const op::Attention
       least(std::max(kLeast,
                      products.tf32_unit() == 0 ? 0 : core::dtype_info(Dtype::tf32).min_subnormal * p.keep_scale())),
       few_values(has_few_values(request)),
+      heavy_tails((rounding.weights || rounding.dropped_weights) && has_heavy_tails(request)),
       ordered(is_ordered(request)),
       normalised(rounding.weights || products.scaled) {}
 

@@ -44,6 +44,7 @@ struct QueryCommon {
   double largest_error;   ///< of a weight, from which on outputs could be anything
   double least;           ///< l: what subnormal values lose
   bool few_values;        ///< scores are drawn from few numbers
+  bool heavy_tails;       ///< weights are stored, and the spread of scores says nothing of most of them
   bool ordered;           ///< terms of one sign may follow each other in a sum
   bool normalised;        ///< weights are, before they are rounded
 
