@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/dtype.hpp"
+#include "core/parallel.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -18,6 +21,19 @@ constexpr std::int64_t kMaxProducts = std::int64_t{1} << 26;
 
 std::size_t kept_elements(std::int64_t k) {
   return static_cast<std::size_t>(std::clamp(kMaxProducts / std::max<std::int64_t>(1, k), kMinElements, kMaxElements));
+}
+
+/// Leaves the `count` elements with the largest residuals.
+void keep_largest(std::size_t count, std::vector<Element>& elements) {
+  if (elements.size() <= count) {
+    return;
+  }
+  std::ranges::nth_element(elements, elements.begin() + static_cast<std::ptrdiff_t>(count),
+                           [](const Element& x, const Element& y) {
+                             return std::pair(-std::abs(x.residual), std::tie(x.batch, x.row, x.column)) <
+                                    std::pair(-std::abs(y.residual), std::tie(y.batch, y.row, y.column));
+                           });
+  elements.resize(count);
 }
 
 }  // namespace
@@ -35,32 +51,37 @@ void GemmResiduals::collect(const op::FindingRequest& request) {
   const bool relu = parse_epilogue(g_.params) == Epilogue::relu;
   const double largest = core::dtype_info(d.dtype).max_finite;
   const std::size_t step = (expected.size() / kControls) | 1;  // odd, so that controls are not all of one column
-  for (std::size_t i = 0; i < expected.size(); ++i) {
+  const std::int64_t columns = g_.shape.n, per_batch = g_.shape.m * columns;
+  const auto residual_of = [&](std::size_t i) -> std::optional<Element> {
     const std::int64_t index = sample.empty() ? static_cast<std::int64_t>(i) : sample[i];
     const double got = d.value[static_cast<std::size_t>(index)];
     const double residual = got - expected[i];
     const bool cut = std::abs(got * d.scale) >= largest || (relu && (got <= 0 || expected[i] <= 0));
     if (!std::isfinite(residual) || cut) {
-      continue;
+      return std::nullopt;
     }
-    const std::int64_t columns = g_.shape.n, per_batch = g_.shape.m * columns;
-    const Element element{index / per_batch, index % per_batch / columns, index % columns, residual};
-    if (residual != 0) {
-      elements_.push_back(element);
-    }
-    if (i % step == 0) {
-      controls_.push_back(element);
+    return Element{index / per_batch, index % per_batch / columns, index % columns, residual};
+  };
+  for (std::size_t i = 0; i < expected.size(); i += step) {
+    if (const std::optional<Element> element = residual_of(i)) {
+      controls_.push_back(*element);
     }
   }
-  const std::size_t kept = kept_elements(g_.shape.k);
-  if (elements_.size() > kept) {
-    std::ranges::nth_element(elements_, elements_.begin() + static_cast<std::ptrdiff_t>(kept),
-                             [](const Element& x, const Element& y) {
-                               return std::pair(-std::abs(x.residual), std::tie(x.batch, x.row, x.column)) <
-                                      std::pair(-std::abs(y.residual), std::tie(y.batch, y.row, y.column));
-                             });
-    elements_.resize(kept);
+  // Each task keeps its own largest ones, among which the largest of all are.
+  constexpr std::size_t kPerTask = std::size_t{1} << 18;
+  std::vector<std::vector<Element>> parts((expected.size() + kPerTask - 1) / kPerTask);
+  core::parallel_chunks(expected.size(), kPerTask, [&](std::size_t task, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (const std::optional<Element> element = residual_of(i); element && element->residual != 0) {
+        parts[task].push_back(*element);
+      }
+    }
+    keep_largest(kept_elements(g_.shape.k), parts[task]);
+  });
+  for (const std::vector<Element>& part : parts) {
+    elements_.insert(elements_.end(), part.begin(), part.end());
   }
+  keep_largest(kept_elements(g_.shape.k), elements_);
   for (const Element& e : elements_) {
     energy_ += e.residual * e.residual;
     sum_ += std::abs(e.residual);

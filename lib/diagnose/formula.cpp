@@ -145,7 +145,7 @@ Overlap overlap(std::span<const double> delivered, std::span<const double> y, st
 
 std::span<const double> values_with(const Evidence& evidence, const Trial& trial, Expected& storage) {
   storage = expect(evidence.subject, trial, kFitFlops);
-  for (const op::OutputValues& output : storage.values.outputs) {
+  for (const op::OutputValues& output : storage.values->outputs) {
     if (output.port == evidence.port && output.value.size() == evidence.delivered.size()) {
       return output.value.span();
     }

@@ -1,6 +1,7 @@
 #include "diagnose/gather.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/attention_likeness.hpp"
@@ -241,7 +243,7 @@ class Gatherer {
 
   void take_input(const op::Port& port, const data::FileTensor& tensor) {
     auto values = std::make_shared<core::Buffer<double>>(data::values_of(tensor));
-    const std::size_t rounded = round_all(*values, port.dtype);
+    const std::size_t rounded = tensor.dtype == port.dtype ? 0 : round_all(*values, port.dtype);
     if (rounded > 0) {
       gathered_.notes.push_back(fmt::format("{} of {} numbers of {} are not {}: they are rounded first", rounded,
                                             values->size(), port.name, core::dtype_info(port.dtype).name));
@@ -268,12 +270,17 @@ class Gatherer {
 
   /// How many numbers that changes.
   static std::size_t round_all(core::Buffer<double>& values, Dtype dtype) {
-    std::size_t changed = 0;
-    for (double& value : values.span()) {
-      const double stored = core::round_to(value, dtype);
-      changed += stored != value && !std::isnan(value) ? 1 : 0;
-      value = stored;
-    }
+    constexpr std::size_t kPerTask = std::size_t{1} << 16;
+    std::atomic<std::size_t> changed = 0;
+    core::parallel_chunks(values.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+      std::size_t of_task = 0;
+      for (double& value : values.span().subspan(begin, end - begin)) {
+        const double stored = core::round_to(value, dtype);
+        of_task += stored != value && !std::isnan(value) ? 1 : 0;
+        value = stored;
+      }
+      changed += of_task;
+    });
     return changed;
   }
 

@@ -37,8 +37,11 @@ Glance::Glance(const Evidence& evidence)
     : evidence_(evidence),
       port_(port_of(evidence)),
       scale_(output_scale(evidence.subject, evidence.port)),
-      expected_(distance_to(evidence.values.value.span())),
-      is_costly_(is_costly(evidence.subject)) {}
+      is_costly_(is_costly(evidence.subject)) {
+  if (is_costly_) {
+    expected_ = distance_to(evidence.values.value.span());
+  }
+}
 
 Glance::Distance Glance::distance_to(std::span<const double> y) const {
   const core::Overflow overflow = core::is_fp8(port_.dtype) ? core::Overflow::saturate : core::Overflow::ieee;
@@ -69,8 +72,8 @@ std::optional<Explanation> Glance::dismissed(const Hypothesis& hypothesis, const
   }
   try {
     const Expected expected = expect(evidence_.subject, hypothesis.trial, flops);
-    const auto values = std::ranges::find(expected.values.outputs, evidence_.port, &op::OutputValues::port);
-    if (values == expected.values.outputs.end() || values->value.size() != evidence_.delivered.size()) {
+    const auto values = std::ranges::find(expected.values->outputs, evidence_.port, &op::OutputValues::port);
+    if (values == expected.values->outputs.end() || values->value.size() != evidence_.delivered.size()) {
       return std::nullopt;
     }
     const Distance found = distance_to(values->value.span());

@@ -34,8 +34,8 @@ class Glance {
   const Evidence& evidence_;
   op::Port port_;
   double scale_ = 1;  ///< that codes of the output were multiplied by
-  Distance expected_;
   bool is_costly_ = false;
+  Distance expected_;  ///< only if it is costly
 };
 
 }  // namespace numcheck::diagnose

@@ -37,6 +37,37 @@ op::Values values_of_trial(const op::Reference& reference, const Trial& trial, c
   return values;
 }
 
+/// Whether the reference of the trial is the subject's, changed afterwards or not.
+bool has_own_reference(const Trial& trial) {
+  return trial.instead != nullptr || trial.fault.has_value();
+}
+
+bool changes(const Subject& subject, const Trial& trial) {
+  return trial.then != nullptr || (subject.known != nullptr && subject.known->then != nullptr);
+}
+
+/// Of the reference alone, before the trial changes it.
+ReferenceMemo::Results results_of(const Subject& subject, const Trial& trial, const op::Reference& reference,
+                                  const op::ReferenceRequest& request) {
+  if (!has_own_reference(trial)) {
+    if (ReferenceMemo::Results kept = subject.memo->find(trial.c, trial.inputs, request.sample);
+        kept.values != nullptr) {
+      return kept;
+    }
+  }
+  auto yardsticks = std::make_shared<op::Yardsticks>();
+  if (!reference.tracked()) {
+    *yardsticks = reference.yardsticks(request);
+  }
+  ReferenceMemo::Results results{std::make_shared<op::Values>(values_of_trial(reference, trial, request)),
+                                 std::move(yardsticks)};
+  const bool is_declared = trial.inputs == subject.inputs && trial.c.params == subject.c.params;
+  if (is_declared && !has_own_reference(trial)) {
+    subject.memo->keep(trial.c, trial.inputs, request.sample, results);
+  }
+  return results;
+}
+
 void change(const Subject& subject, const Trial& trial, op::Values& values, op::Yardsticks& yardsticks) {
   if (subject.known != nullptr && subject.known->then) {
     subject.known->then(values, yardsticks);
@@ -52,19 +83,20 @@ void compute_values(const Subject& subject, const Trial& trial, prepare::Prepare
   const op::Reference& reference = group.row->reference;
   prepare::Rounding& rounding = *group.in_order.front();
   const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
-  auto yardsticks = std::make_shared<op::Yardsticks>();
-  if (!reference.tracked()) {
-    *yardsticks = reference.yardsticks(request);
+  ReferenceMemo::Results results = results_of(subject, trial, reference, request);
+  if (trial.fault.has_value() || changes(subject, trial)) {
+    auto values = std::make_shared<op::Values>(copy_of(*results.values));
+    auto yardsticks = std::make_shared<op::Yardsticks>(copy_of(*results.yardsticks));
+    if (trial.fault.has_value()) {
+      simulate(subject, trial, made.cases.front(), *values, *yardsticks);
+    }
+    change(subject, trial, *values, *yardsticks);
+    results = {std::move(values), std::move(yardsticks)};
   }
-  auto values = std::make_shared<op::Values>(values_of_trial(reference, trial, request));
-  if (trial.fault.has_value()) {
-    simulate(subject, trial, made.cases.front(), *values, *yardsticks);
-  }
-  change(subject, trial, *values, *yardsticks);
-  group.yardstick_promise.set_value(std::move(yardsticks));
-  rounding.promise.set_value(values);
+  group.yardstick_promise.set_value(std::move(results.yardsticks));
+  rounding.promise.set_value(results.values);
   group.total_sample = group.sample;
-  group.total_promise.set_value(values);
+  group.total_promise.set_value(results.values);
 }
 
 /// The cases must outlive it.
@@ -169,6 +201,7 @@ Subject with_known(const Subject& subject, const Trial& trial) {
     result.outputs.insert_or_assign(port, bytes);
   }
   result.known = std::make_shared<const Trial>(trial);
+  result.memo = std::make_shared<ReferenceMemo>();  // so that those of one cause do not take the place of the subject's
   return result;
 }
 
@@ -177,13 +210,19 @@ Expected expect(const Subject& subject, const Trial& trial, double flops_limit) 
   const prepare::PreparedGroup made = prepare_trial(subject, cases, trial, flops_limit);
   const prepare::Group& group = *made.group;
   const op::ReferenceRequest request{&group.params, group.in_order.front()->operands, group.sample, true};
-  Expected expected{group.sample, values_of_trial(group.row->reference, trial, request)};
+  if (!has_own_reference(trial) && !changes(subject, trial)) {
+    if (std::shared_ptr<const op::Values> kept = subject.memo->find(trial.c, trial.inputs, group.sample).values;
+        kept != nullptr) {
+      return {group.sample, std::move(kept)};
+    }
+  }
+  auto values = std::make_shared<op::Values>(values_of_trial(group.row->reference, trial, request));
   op::Yardsticks none;
   if (trial.fault.has_value()) {
-    simulate(subject, trial, made.cases.front(), expected.values, none);
+    simulate(subject, trial, made.cases.front(), *values, none);
   }
-  change(subject, trial, expected.values, none);
-  return expected;
+  change(subject, trial, *values, none);
+  return {group.sample, std::move(values)};
 }
 
 verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, Depth depth,

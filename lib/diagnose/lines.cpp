@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "core/codec.hpp"
+#include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/typed_numbers.hpp"
@@ -59,7 +60,7 @@ double middle(std::vector<double> numbers) {
 /// sum d y / sum y^2 of each line; 1 where nothing is known.
 std::vector<double> slopes(const Evidence& evidence, const Direction& lines) {
   std::vector<double> found(lines.lines, 1);
-  for (std::size_t line = 0; line < lines.lines; ++line) {
+  core::parallel_for(lines.lines, [&](std::size_t line) {
     double product = 0, square = 0;
     for (std::size_t i = 0; i < lines.length; ++i) {
       const double y = evidence.values.value[lines.at(line, i)], d = evidence.delivered[lines.at(line, i)];
@@ -69,7 +70,7 @@ std::vector<double> slopes(const Evidence& evidence, const Direction& lines) {
       }
     }
     found[line] = square > 0 ? product / square : 1;
-  }
+  });
   return found;
 }
 
@@ -210,9 +211,9 @@ bool explain_most(const std::vector<Offset>& offsets) {
 }
 
 std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
-  std::vector<Offset> all;
+  std::vector<Offset> all(lines.lines);
   const core::Dtype dtype = port_of(evidence).dtype;
-  for (std::size_t line = 0; line < lines.lines; ++line) {
+  core::parallel_for(lines.lines, [&](std::size_t line) {
     double count = 0, sum = 0, squares = 0, rounding = 0;
     double least = -std::numeric_limits<double>::infinity(), most = -least;
     for (std::size_t i = 0; i < lines.length; ++i) {
@@ -229,10 +230,10 @@ std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
     }
     const double mean = count > 0 ? sum / count : 0;
     const bool is_narrow = core::dtype_info(dtype).storage_bytes <= 2;
-    all.push_back({is_narrow && count > 0 && least <= most ? std::midpoint(least, most) : mean,
-                   count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0,
-                   count > 0 ? squares / count : 0, count > 0 ? rounding / count : 0});
-  }
+    all[line] = {is_narrow && count > 0 && least <= most ? std::midpoint(least, most) : mean,
+                 count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0,
+                 count > 0 ? squares / count : 0, count > 0 ? rounding / count : 0};
+  });
   return all;
 }
 

@@ -45,7 +45,7 @@ std::vector<std::size_t> open_switches(const Subject& subject, const ChosenParam
 double likeness_of(const Subject& subject, const Trial& trial) {
   constexpr double kFlops = 2e8;
   const Expected expected = expect(subject, trial, kFlops);
-  for (const op::OutputValues& output : expected.values.outputs) {
+  for (const op::OutputValues& output : expected.values->outputs) {
     if (!subject.outputs.contains(output.port)) {
       continue;
     }

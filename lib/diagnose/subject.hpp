@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "diagnose/reference_memo.hpp"
 #include "diagnose/simulator.hpp"
 #include "machine/device.hpp"
 #include "metric/pair_tolerance.hpp"
@@ -55,6 +56,7 @@ struct Subject {
   /// it says.
   std::shared_ptr<const Trial> known = {};
   Conduct conduct = {};
+  std::shared_ptr<ReferenceMemo> memo = std::make_shared<ReferenceMemo>();
 };
 
 /// One way in which the outputs may have been computed.
@@ -90,7 +92,7 @@ struct Trial {
 /// of every trial with that output.
 struct Expected {
   op::Sample sample;
-  op::Values values;
+  std::shared_ptr<const op::Values> values;
 };
 [[nodiscard]] Expected expect(const Subject& subject, const Trial& trial, double flops_limit);
 

@@ -116,8 +116,8 @@ void Trials::with_evidence(const Subject& subject, const std::function<void(cons
     static_cast<void>(judge(subject, as_declared(subject), flops_, Depth::gates, &facts));
   }
   const Expected expected = expect(subject, as_declared(subject), flops_);
-  const auto values = std::ranges::find(expected.values.outputs, diagnosis_.port, &op::OutputValues::port);
-  if (values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing
+  const auto values = std::ranges::find(expected.values->outputs, diagnosis_.port, &op::OutputValues::port);
+  if (values == expected.values->outputs.end()) {  // a maximum, of which a sample says nothing
     return;
   }
   const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);

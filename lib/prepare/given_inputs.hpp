@@ -39,6 +39,9 @@ class GivenInputs {
   /// The factor of an operand's codes; 1 if it has none, or if none is given.
   [[nodiscard]] float factor(std::span<const op::Port> ports, const op::Port& operand) const;
 
+  /// The same tensors in memory, not tensors of the same numbers.
+  bool operator==(const GivenInputs&) const = default;
+
  private:
   std::map<std::string, SharedDoubles, std::less<>> elements_;
   std::map<std::string, SharedBits, std::less<>> bits_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "metric/accumulators.hpp"
 #include "tolerance/product_terms.hpp"
 
@@ -36,12 +37,13 @@ std::array<double, 3> few_bit_shares(const op::GemmParams& params, const op::Ope
     return shares;
   }
   const auto alpha = static_cast<float>(params.alpha);
-  std::vector<std::uint32_t> results;
-  for (std::int64_t s = 0; s < outputs; ++s) {
+  std::vector<std::uint32_t> results(static_cast<std::size_t>(outputs));
+  core::parallel_for(results.size(), [&](std::size_t at) {
+    const auto s = static_cast<std::int64_t>(at);
     const float sum = sum_of(row_of(params, a, middle_of(s, outputs, params.m)),
                              column_of(params, b, middle_of(s, outputs, params.n)), params.k, format, rounding);
-    results.push_back(std::bit_cast<std::uint32_t>(alpha * sum));
-  }
+    results[at] = std::bit_cast<std::uint32_t>(alpha * sum);
+  });
   std::ranges::sort(results);
   results.erase(std::unique(results.begin(), results.end()), results.end());
   for (const std::uint32_t bits : results) {
