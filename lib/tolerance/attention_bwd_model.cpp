@@ -193,7 +193,7 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   // wider formats that is so of dv if there is one query.
   const bool alike = (scaled && port != "dsoftmax_offset") || (port == "dv" && p.sq == 1);
   model.rounding_copies = alike ? static_cast<double>(port == "dq" ? p.sq : p.sk) : 1;
-  model.one_error = request.constant_inputs;
+  model.one_error = has_one_error(request);
   model.scatter_shows = weights_differ(request, p);
   model.lost_alike = common.products.unit() == 0 || port == "dbias" || port == "dsoftmax_offset" || port == "dp_amax";
   model.source =

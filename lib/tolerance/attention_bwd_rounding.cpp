@@ -51,9 +51,9 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
       of_queries_(port == "dq"),
       of_dropped_bias_(port == "dbias" && what_.dropped_weights),
       of_offset_(port == "dsoftmax_offset"),
-      keeps_alike_(what_.dropped_weights && has_one_sign(request)),
+      keeps_alike_(has_few_values(request) || (what_.dropped_weights && has_one_sign(request))),
       is_uneven_(output.row_facts.size() > kWeightRatio && !output.row_facts[kWeightRatio].empty()),
-      heavy_tails_(weight_steps_ > 0 && has_heavy_tails(request)) {
+      weights_alike_(weight_steps_ > 0 && (has_few_values(request) || has_heavy_tails(request))) {
   if (!of_offset_) {
     for (const float score : output.row_facts[static_cast<std::size_t>(GradientFact::largest_score)].span()) {
       largest_score_ = std::max(largest_score_, static_cast<double>(score));
@@ -78,7 +78,7 @@ double GradientRounding::alike_weights(const GradientRow& facts) const {
   const double ulps =
       std::sqrt(std::max(0.0, std::max(facts[GradientFact::score_square], facts[GradientFact::scored_square]))) /
       (2 * unit_);
-  const double share = heavy_tails_ ? 1 : std::exp(-square(2 * std::numbers::pi * ulps));
+  const double share = weights_alike_ ? 1 : std::exp(-square(2 * std::numbers::pi * ulps));
   return weight_steps_ * unit_ * std::max(share, facts[GradientFact::alike_scores]);
 }
 

@@ -39,9 +39,10 @@ class GradientRow {
 ///     + y^2 ((u S)^2 / 3 + N2 in dq + (a u)^2 / 4) + (n_d u K P)^2 / 4
 ///
 /// of which the last two are weights, and dp, that are next to the same in the whole row, and so rounded alike, perhaps in all
-/// rows: a is the share of a weight's roundings that is so (exp(-(2 pi r)^2) for scores of size r in ulps of the weights, 1
-/// where all products are alike, and of heavy tails), times their number, and n_d the number of dp's if these are alike (with dropout, if inputs have one
-/// sign), otherwise 0. Where steps of a gradient may overflow, nothing is known of the row.
+/// rows. a is the share of a weight's roundings that is so, times their number: exp(-(2 pi r)^2) for scores of size r in ulps
+/// of the weights, but 1 where all products are alike or few numbers, and where tails are heavy (has_heavy_tails). n_d is the
+/// number of dp's roundings if dp are alike or few numbers, or, with dropout, inputs have one sign; otherwise 0. Where a step
+/// of a gradient may overflow, nothing is known of the row. W counts
 ///
 /// with the mean of W over the row's channels, if that is larger, before z exp(2 z) in dk and dv: where one pair has
 /// most of a row's weight and is next to exact, because lse has the error of its score, z is that of the others, which
@@ -129,8 +130,9 @@ class GradientRounding {
   double sharing_;       ///< heads per head of keys
   double largest_step_;  ///< by what a gradient is multiplied before it is divided again
   bool of_queries_, of_dropped_bias_, of_offset_;
-  bool keeps_alike_;  ///< dp of kept weights are next to the same, though with those that are dropped they are not
-  bool is_uneven_, heavy_tails_;
+  bool keeps_alike_;  ///< dp of kept weights may be next to the same, though with those that are dropped they are not
+  bool is_uneven_;
+  bool weights_alike_;  ///< most weights may be next to the same, whatever the size of scores
   double largest_score_ = 0;  ///< of the whole output: lse is recomputed from all of a query's scores
 };
 

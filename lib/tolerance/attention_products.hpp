@@ -77,8 +77,12 @@ struct AttentionProducts {
 /// Limit of the rms of e / sqrt(V) in attention's models.
 inline constexpr double kAttentionKappa = 2;
 
-/// Inputs that are all the same number make all errors of an output the same few, of which no variance says how large they
-/// are: V becomes (B / kappa)^2 at least, so that the bound alone judges.
+/// True if all errors of an output may be the same few, of which no variance says how large they are: of inputs that are all
+/// the same number, and, where a backend declares that it rounds the tanh of the cap, of inputs that are few numbers: what
+/// that leaves of the cap's slope, 1 - y^2, is off by as much as itself, and in the same way wherever it is saturated.
+[[nodiscard]] bool has_one_error(const model::ModelRequest& request);
+
+/// Then V becomes (B / kappa)^2 at least, so that the bound alone judges.
 void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation);
 
 /// By how much truncating products of one sign may make the whole of a tracked output too small: sums of so many terms,

@@ -76,8 +76,8 @@ double share_of_keys(double weight, double sink_share) {
   return sink_share < 1 ? std::min(1.0, weight / (1 - sink_share)) : 1;
 }
 
-/// With dropout, the largest weight is 1 / (1 - dropout), whose rounding error is the same in every all. Relative; 0 if
-/// weights are normalised before.
+/// With dropout, the largest weight is 1 / (1 - dropout), whose rounding error is the same in all rows. Relative; 0 if
+/// weights are normalised before, and not stored again after dropout.
 double rounding_of_largest(const AttentionProducts& products, bool normalised, const op::AttentionParams& p) {
   const double kept = p.keep_scale();
   return normalised || products.unit() == 0 ? 0 : std::fabs(core::round_to(kept, products.format) / kept - 1);
@@ -94,7 +94,8 @@ QueryCommon::QueryCommon(const model::ModelRequest& request, const op::Attention
       format(request.mode->first),
       unit(products.unit()),
       operand(square(products.tf32_unit())),
-      largest_alike(rounding_of_largest(products, rounding.weights || products.scaled, p)),
+      largest_alike(
+          rounding_of_largest(products, (rounding.weights && !rounding.dropped_weights) || products.scaled, p)),
       cap(std::fabs(p.softcap)),
       steps(p.has_dropout() ? 18 : 16),
       contest(products.tf32_unit() == 0 ? AttentionFact::contest : AttentionFact::tf32_contest),
