@@ -132,7 +132,7 @@ class GradientRounding {
   bool of_queries_, of_dropped_bias_, of_offset_;
   bool keeps_alike_;  ///< dp of kept weights may be next to the same, though with those that are dropped they are not
   bool is_uneven_;
-  bool weights_alike_;  ///< most weights may be next to the same, whatever the size of scores
+  bool weights_alike_;        ///< most weights may be next to the same, whatever the size of scores
   double largest_score_ = 0;  ///< of the whole output: lse is recomputed from all of a query's scores
 };
 

@@ -1,0 +1,124 @@
+// Roundings to 16 bits that all of a row, or all rows of a head, have in common: what an emulated unfused kernel is off by is
+// what the error models of attention allow, and was not without the fact in question.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "attention_rounding_case.hpp"
+#include "model/eager_attention.hpp"
+#include "tolerance/attention_bwd_slope.hpp"
+#include "tolerance/attention_slope.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::fit_of;
+using testing::kernel_of;
+using testing::Outputs;
+using testing::RoundingCase;
+using testing::Unfused;
+
+model::AttentionRounding declared(const Unfused& kernel) {
+  return model::eager_rounding(kernel.p, *op::find_mode(kernel.mode));
+}
+
+model::ModelRequest request_of(const testing::Problem& problem, const model::AttentionRounding& rounding) {
+  model::ModelRequest request;
+  request.params = &problem.params;
+  request.mode = op::find_mode(problem.mode);
+  request.output = request.mode->first;
+  request.rounding = rounding;
+  return request;
+}
+
+/// sum y e / sum y^2
+double slope_of(const op::Values& values, std::string_view port, const std::vector<double>& got) {
+  const std::vector<double> wanted = testing::value_of(values, port);
+  double product = 0, square = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    product += wanted[i] * (got[i] - wanted[i]);
+    square += wanted[i] * wanted[i];
+  }
+  return product / square;
+}
+
+double of_rows(const RoundingCase& c, std::string_view port, const model::AttentionRounding& rounding) {
+  return tolerance::slope_of_rows(request_of(c.backward, rounding), c.backward_values, port);
+}
+
+TEST(AttentionAlikeRounding, of_weights_that_are_all_the_same_is_a_slope) {
+  Unfused kernel = kernel_of("bf16", "none", 0);
+  kernel.p.sk = 13;  // 1 / 13 = 0.07692, and the nearest BF16 number is 0.29 % more
+  const RoundingCase c(kernel, {"tiny scores", 1e-4});
+  const Outputs got = kernel.backward(c.inputs);
+  for (const char* port : {"dq", "dk"}) {
+    const double slope = std::fabs(slope_of(c.backward_values, port, got.find(port)->second));
+    EXPECT_GT(slope, 1e-3) << port << ": the case shows nothing";
+    EXPECT_LE(slope, of_rows(c, port, declared(kernel))) << port;
+    EXPECT_GT(slope, of_rows(c, port, {})) << port;
+  }
+}
+
+TEST(AttentionAlikeRounding, of_scores_is_in_all_rows_of_a_head_if_there_are_few_queries) {
+  double most = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    Unfused kernel = kernel_of("bf16", "none", 0);
+    kernel.p.sq = 1;
+    const RoundingCase c(kernel, {"large scores", 4, 0.5 * seed});
+    const Outputs got = kernel.backward(c.inputs);
+    for (const char* port : {"dk", "dv"}) {
+      const double slope = std::fabs(slope_of(c.backward_values, port, got.find(port)->second));
+      EXPECT_LE(slope, of_rows(c, port, declared(kernel))) << port << ", seed " << seed;
+      most = std::max(most, slope / of_rows(c, port, {}));
+    }
+  }
+  EXPECT_GT(most, 1) << "no case shows anything";
+}
+
+TEST(AttentionAlikeRounding, of_changes_that_are_all_the_same_is_predicted) {
+  Unfused kernel = kernel_of("bf16", "none", 0);
+  kernel.p.dv = 36;  // dp is near 36.1, and the nearest BF16 number is 36
+  RoundingCase c(kernel, {"near 1", 0.008, 1.003, 0.008, 0, 1, 0.008});
+  std::ranges::for_each(c.inputs["do"], [](double& x) { x = core::round_to(x + 1, core::Dtype::bf16); });
+  c.derive_again();
+  const Outputs got = kernel.backward(c.inputs);
+  for (const char* port : {"dq", "dk"}) {
+    const testing::Fit fit = fit_of(c.backward, c.backward_values, port, got.find(port)->second, declared(kernel));
+    EXPECT_LE(fit.worst, 1) << port;
+    EXPECT_LE(fit.rms, 1.3) << port;
+  }
+  op::OutputValues& dq = *std::ranges::find(c.backward_values.outputs, "dq", &op::OutputValues::port);
+  std::ranges::fill(dq.row_facts.at(static_cast<std::size_t>(tolerance::GradientFact::alike_gradients)).span(), 0.0F);
+  EXPECT_GT(fit_of(c.backward, c.backward_values, "dq", got.find("dq")->second, declared(kernel)).rms, 1.3)
+      << "the case shows nothing";
+}
+
+TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {
+  Unfused kernel = kernel_of("bf16", "none", 5);
+  kernel.p.dropout = 0.15;  // 1 / 0.85 = 1.1765, and the nearest BF16 number is 0.27 % more
+  const RoundingCase c(kernel, {"one key", 60});
+  const double slope = slope_of(c.forward_values, "o", kernel.forward(c.inputs).at("o"));
+  EXPECT_GT(std::fabs(slope), 1e-3) << "the case shows nothing";
+  const model::ModelRequest request = request_of(c.forward, declared(kernel));
+  EXPECT_LE(std::fabs(slope), tolerance::attention_shared_slope(request, c.forward_values, "o"));
+}
+
+TEST(AttentionAlikeRounding, in_fp16_may_overflow_between_two_steps_of_a_gradient) {
+  Unfused kernel = kernel_of("fp16", "none", 0);
+  kernel.p.softcap = 30;
+  for (const double gradient : {1.0, 1e3}) {
+    const RoundingCase c(kernel, {"large gradients", 1, 0, gradient});
+    const testing::Predicted errors = testing::predicted(c.backward, c.backward_values, "dq", declared(kernel));
+    const bool known = std::ranges::max(errors.bound) < std::numeric_limits<float>::max();
+    EXPECT_EQ(known, gradient == 1.0) << gradient;
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::reference
