@@ -52,6 +52,25 @@ json params_of(const op::Op& op, const std::string& segment) {
   return params;
 }
 
+/// A value for each parameter that has to be given.
+json least_params(const op::Op& op) {
+  constexpr int kSmall = 16;
+  json params = json::object();
+  for (const op::Field& field : op.fields()) {
+    if (field.required) {
+      params[std::string(field.name)] = kSmall;
+    }
+  }
+  return params;
+}
+
+/// The case of a plan that has only this one.
+plan::Case only_case(json one) {
+  const json plan = {{"version", 1}, {"name", "identifier"}, {"cases", json::array({std::move(one)})}};
+  const std::string text = plan.dump(-1, ' ', false, json::error_handler_t::replace);
+  return plan::parse_plan(text, "identifier", vocabulary(), {}).cases.front();
+}
+
 }  // namespace
 
 plan::Case case_of_identifier(const std::string& identifier) {
@@ -67,20 +86,15 @@ plan::Case case_of_identifier(const std::string& identifier) {
     ops.push_back(row.op->name);
   }
   require_known(segments[0], "op", ops);
-  if (segments.size() < 4) {
-    throw core::UsageError(fmt::format(
-        "explain: {} is not a whole identifier: op/parameters/mode/backend, such as gemm/m=8,n=8,k=8/bf16/sim",
-        core::printable(identifier)));
-  }
   const op::Op& op = *prepare::find_row(catalog(), segments[0])->op;
-  const json plan = {{"version", 1},
-                     {"name", "identifier"},
-                     {"cases", json::array({{{"op", op.name},
-                                             {"params", params_of(op, segments[1])},
-                                             {"mode", segments[2]},
-                                             {"backend", segments[3]}}})}};
-  const std::string text = plan.dump(-1, ' ', false, json::error_handler_t::replace);
-  return plan::parse_plan(text, "identifier", vocabulary(), {}).cases.front();
+  if (segments.size() < 4) {
+    const plan::Case example =
+        only_case({{"op", op.name}, {"params", least_params(op)}, {"mode", op.modes.front()}, {"backend", "sim"}});
+    throw core::UsageError(fmt::format("explain: {} is not a whole identifier: op/parameters/mode/backend, such as {}",
+                                       core::printable(identifier), example.id));
+  }
+  return only_case(
+      {{"op", op.name}, {"params", params_of(op, segments[1])}, {"mode", segments[2]}, {"backend", segments[3]}});
 }
 
 }  // namespace numcheck::app

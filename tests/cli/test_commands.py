@@ -172,6 +172,7 @@ class Explain(CliTest):
     def test_a_case_needs_its_plan_if_its_identifier_says_more(self):
         for name, words in [("gemm/m=1,n=1,k=1/fp32/sim/uniform", "says more than op, parameters, mode and backend, so it needs its plan"),
                             ("gemm/m=1/fp32", "is not a whole identifier: op/parameters/mode/backend"),
+                            ("rope_fwd/s=1", "such as rope_fwd/"),
                             ("gem/m=1,n=1,k=1/fp32/sim", 'unknown op "gem" (did you mean gemm?)'),
                             ("gemm/m=1,n=1,kk=1/fp32/sim", 'unknown parameter of gemm "kk"'),
                             ("gemm/m=1,n=1/fp32/sim", 'gemm needs "k"'), ("gemm/m=1,n=1,k=x/fp32/sim", '"k" must be an integer'),
