@@ -182,7 +182,8 @@ std::string progress_line(const run::Progress& progress, double elapsed_s, std::
   const int digits = static_cast<int>(std::to_string(progress.total).size());
   const std::string head = fmt::format("[{:>{}}/{}] ", progress.done, digits, progress.total);
   std::string tail = fmt::format("   {} failed", progress.failed);
-  if (progress.share > 0 && progress.done < progress.total) {
+  constexpr double kLeastShare = 0.01;  // before, what it took to start counts more than the work
+  if (progress.share >= kLeastShare && progress.done < progress.total) {
     const double left = elapsed_s / progress.share * (1 - progress.share);
     const auto whole = static_cast<long long>(std::ceil(std::clamp(left, 0.0, 359999.0)));
     tail += fmt::format("   {:02}:{:02} left", whole / 60, whole % 60);

@@ -48,7 +48,8 @@ TEST(ProgressLine, cuts_the_identifier_and_never_the_numbers) {
 }
 
 TEST(ProgressLine, survives_absurd_estimates) {
-  EXPECT_NE(progress_line({1, 100000000, 0, "x", 1e-12}, 1e9, 100).find("left"), std::string::npos);
+  EXPECT_NE(progress_line({1, 100000000, 0, "x", 0.01}, 1e18, 100).find("left"), std::string::npos);
+  EXPECT_EQ(progress_line({1, 100, 0, "x", 0.009}, 10, 100), "[  1/100] x   0 failed") << "too early to say";
   EXPECT_EQ(progress_line({1, 2, 0, "x", 0}, 1, 100), "[1/2] x   0 failed");
 }
 
