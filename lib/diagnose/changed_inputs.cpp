@@ -58,6 +58,27 @@ std::vector<Hypothesis> negated(const Evidence& evidence) {
   return all;
 }
 
+/// Masks of 0 and 1, of which frameworks mean both: in PyTorch's attention, True is what takes part.
+std::vector<Hypothesis> inverted(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  const plan::Case& c = evidence.subject.c;
+  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+    if (port.role != op::Role::input || !port.name.ends_with("mask") || !evidence.subject.inputs.has(port)) {
+      continue;
+    }
+    const prepare::SharedDoubles x = evidence.subject.inputs.of(port);
+    if (std::ranges::all_of(x->span(), [](double mask) { return mask == 0 || mask == 1; })) {
+      all.push_back(with_input(
+          evidence, port, changed(*x, [&](std::size_t i) { return 1 - (*x)[i]; }), "inverted",
+          fmt::format("{} was used the other way round: 1 where it is 0, and 0 where it is 1", port.name),
+          fmt::format("Here {}. Masks of PyTorch's scaled_dot_product_attention mean the opposite of those of "
+                      "TransformerEngine: invert one of them.",
+                      port.name == "mask" ? "1 is what is masked out" : "1 is what is kept")));
+    }
+  }
+  return all;
+}
+
 /// Of ops whose rows are positions or tokens. Rows of a product's operand move the output's with them.
 std::vector<Hypothesis> next_rows(const Evidence& evidence) {
   std::vector<Hypothesis> all;
@@ -176,6 +197,7 @@ std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
 
 constexpr std::array kRows = {
     CatalogueRow{"INPUT_negated", "an input with the opposite sign: freqs_negated", &negated},
+    CatalogueRow{"INPUT_inverted", "a mask that means the opposite: mask_inverted", &inverted},
     CatalogueRow{"INPUT_of_next_row, INPUT_of_row_before", "positions that are one off", &next_rows},
     CatalogueRow{"INPUT_interleaved", "gate and value in pairs, not in halves", &interleaved},
     CatalogueRow{"INPUT_scaled_to_FORMAT, INPUT_rows_scaled_to_FORMAT", "quantised operands of products",

@@ -82,12 +82,12 @@ Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Val
   Trial trial = as_declared(subject);
   trial.c.params = changed_to(subject.c, field, value);
   const std::string text = param_text(value);
-  return {
-      fmt::format("{}={}", f.name, text), std::string(f.name),
-      fmt::format("it was computed with {} = {}, not {} ({})", f.name, text, declared_text(subject.c, field), f.doc),
-      fmt::format("Set {} to what is meant on both sides; if {} is right, give --param {}={}.", f.name, text, f.name,
-                  text),
-      std::move(trial)};
+  return {fmt::format("{}={}", f.name, text), std::string(f.name),
+          fmt::format("it was computed with {} = {}, not {} ({})", f.name, text,
+                      declared_text(subject.declared == nullptr ? subject.c : *subject.declared, field), f.doc),
+          fmt::format("Set {} to what is meant on both sides; if {} is right, give --param {}={}.", f.name, text,
+                      f.name, text),
+          std::move(trial)};
 }
 
 /// Every other value of switches and choices, and neighbours of counts.

@@ -147,7 +147,10 @@ class Gatherer {
     }
     for (const op::Port& port : request_.op->ports(fit.params, mode)) {
       const data::FileTensor* tensor = port.role == op::Role::output ? tensor_of(port.name) : nullptr;
-      if (tensor == nullptr || !tensor->dtype.has_value() || *tensor->dtype == port.dtype) {
+      if (tensor == nullptr) {
+        continue;
+      }
+      if (!tensor->dtype.has_value() || *tensor->dtype == port.dtype) {
         return;
       }
       params_["output"] = std::string(core::dtype_info(*tensor->dtype).name);

@@ -195,6 +195,9 @@ Trial as_declared(const Subject& subject) {
 
 Subject with_known(const Subject& subject, const Trial& trial) {
   Subject result = subject;
+  if (result.declared == nullptr) {
+    result.declared = std::make_shared<const plan::Case>(subject.c);
+  }
   result.c = trial.c;
   result.inputs = trial.inputs;
   for (const auto& [port, bytes] : trial.stored) {

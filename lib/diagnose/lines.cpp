@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -264,6 +265,31 @@ decltype(Trial::then) with_offsets(const Evidence& evidence, const Direction& li
                    });
 }
 
+/// How often the bias that is given was added, if what each column has besides is a multiple of it.
+std::optional<int> times_added(const Evidence& evidence, const std::vector<Offset>& offsets) {
+  const plan::Case& c = evidence.subject.c;
+  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+    if (port.name != "bias" || port.role != op::Role::input || !evidence.subject.inputs.has(port) ||
+        static_cast<std::size_t>(port.elements()) != offsets.size()) {
+      continue;
+    }
+    const prepare::SharedDoubles bias = evidence.subject.inputs.of(port);
+    double product = 0, square = 0, all = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      product += offsets[i].mean * (*bias)[i];
+      square += (*bias)[i] * (*bias)[i];
+      all += offsets[i].mean * offsets[i].mean;
+    }
+    constexpr double kNear = 0.02, kMost = 0.99;
+    const double times = product / square;
+    const bool is_multiple = product * product >= kMost * square * all;
+    if (is_multiple && std::abs(times - std::round(times)) < kNear && times > kNear) {
+      return static_cast<int>(std::lround(times)) + 1;
+    }
+  }
+  return std::nullopt;
+}
+
 /// A number for each column (a bias), or for each row, that nobody has given.
 std::vector<Hypothesis> line_added(const Evidence& evidence) {
   std::vector<Hypothesis> all;
@@ -277,8 +303,18 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
     }
     const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);
     const bool is_bias = lines.what == "column";
+    const std::optional<int> times = is_bias ? times_added(evidence, found) : std::nullopt;
     Trial trial = as_declared(evidence.subject);
     trial.then = with_offsets(evidence, lines, std::move(found));
+    if (times.has_value()) {
+      all.push_back(
+          {fmt::format("bias_added_{}_times", *times), "line_added", fmt::format("the bias was added {} times", *times),
+           "Look for a layer that adds it to what has it already, and for parts of a sum over devices (tensor "
+           "parallelism) that each add it: one of them should.",
+           std::move(trial)});
+      all.back().is_measured = true;
+      continue;
+    }
     all.push_back(
         {is_bias ? "bias_added" : "row_offsets_added", "line_added",
          fmt::format("{} that is not among the tensors was added: to every {} of {} a number, from {:.4g} to {:.4g}",
@@ -322,8 +358,10 @@ std::vector<Hypothesis> constant_added(const Evidence& evidence) {
 
 constexpr std::array kRows = {
     CatalogueRow{"output_offset=NUMBER", "the output plus a constant, fitted", &constant_added},
-    CatalogueRow{"bias_added, row_offsets_added", "a row or a column that nobody gave, added to all of the output",
-                 &line_added, Stage::last_resort, true},
+    CatalogueRow{
+        "bias_added, bias_added_NUMBER_times, row_offsets_added",
+        "a row or a column that nobody gave, added to all of the output, or a bias that was added several times",
+        &line_added, Stage::last_resort, true},
     CatalogueRow{"rows_scaled=NUMBER, columns_scaled=NUMBER", "a few rows or columns that were multiplied by something",
                  &some_scaled, Stage::last_resort, true}};
 

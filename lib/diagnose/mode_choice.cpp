@@ -17,16 +17,22 @@ ModeChoice::Suited ModeChoice::suited(const op::Mode& mode) const {
   Suited found;
   for (const op::Port& port : fit.mistakes.empty() ? op_.ports(fit.params, mode) : std::vector<op::Port>()) {
     const auto given = std::ranges::find(tensors_, port.name, &NamedTensor::port);
-    if (given == tensors_.end() || port.role != op::Role::input || core::is_integer(port.dtype)) {
+    if (given == tensors_.end() || core::is_integer(port.dtype)) {
       continue;
     }
     const data::FileTensor& tensor = given->tensor;
+    if (port.role != op::Role::input) {
+      found.outputs = found.outputs && (port.role != op::Role::output || tensor.dtype == port.dtype);
+      continue;
+    }
     if (port.name.ends_with("mask") && tensor.kind != data::ElementKind::floating) {
       continue;  // integers or truth values, in any mode
     }
     if (tensor.dtype == port.dtype) {
       ++found.count;
     } else {
+      const bool is_narrow = tensor.dtype == core::Dtype::bf16 || tensor.dtype == core::Dtype::fp16;
+      found.is_wider = is_narrow && port.dtype == core::Dtype::fp32 && (found.is_wider || found.others.empty());
       found.others += fmt::format("{}{} is {}", found.others.empty() ? "" : ", ", port.name, tensor.format);
     }
   }
@@ -34,14 +40,21 @@ ModeChoice::Suited ModeChoice::suited(const op::Mode& mode) const {
 }
 
 const op::Mode* ModeChoice::find() const {
+  const op::Mode *first = nullptr, *wider = nullptr;
   for (const std::string_view name : op_.modes) {
     const op::Mode* mode = op::find_mode(name);
     const Suited found = suited(*mode);
-    if (found.count > 0 && found.others.empty()) {
+    if (found.count > 0 && found.others.empty() && found.outputs) {
       return mode;
     }
+    if (found.count > 0 && found.others.empty() && first == nullptr) {
+      first = mode;
+    }
+    if (found.count > 0 && found.is_wider && wider == nullptr) {
+      wider = mode;
+    }
   }
-  return nullptr;
+  return first != nullptr ? first : wider;
 }
 
 const op::Mode& ModeChoice::least_mistaken() const {

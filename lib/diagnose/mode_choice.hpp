@@ -16,7 +16,8 @@ class ModeChoice {
   ModeChoice(const op::Op& op, const ChosenParams& chosen, const std::vector<NamedTensor>& tensors,
              std::vector<TensorShape> shapes);
 
-  /// The first such mode; null if there is none.
+  /// The first such mode, of those that store the given outputs as they are if there is one; if there is none, an FP32 one whose
+  /// other inputs are in formats that FP32 holds; null if there is none either.
   [[nodiscard]] const op::Mode* find() const;
   /// The mode of which the shapes make the fewest mistakes.
   [[nodiscard]] const op::Mode& least_mistaken() const;
@@ -28,6 +29,8 @@ class ModeChoice {
   struct Suited {
     std::size_t count = 0;
     std::string others;
+    bool outputs = true;    ///< all outputs are
+    bool is_wider = false;  ///< the others are in 16 bits, and the mode stores them in FP32
   };
   [[nodiscard]] Suited suited(const op::Mode& mode) const;
 

@@ -169,6 +169,10 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     const std::string text = core::shortest(c);
     const std::string is_size =
         of_size.has_value() && c == of_size->factor ? fmt::format(", which is {}", of_size->text) : std::string();
+    constexpr double kNothing = 0.05;  // a factor near 0 takes half of the error of any other numbers of that size away
+    if (std::abs(c) < kNothing && !of_size.has_value()) {
+      continue;
+    }
     all.push_back(with_values(
         evidence, "output_scaled=" + text,
         fmt::format("{} is {} times what it should be{}", evidence.port, text, is_size),

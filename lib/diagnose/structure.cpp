@@ -235,6 +235,21 @@ std::string common_content(const Evidence& evidence) {
   return std::isnan(*first) ? "NaN" : fmt::format("{:.6g}", *first);
 }
 
+/// The wrong elements, and with them, if all hold the same, those that do so by themselves are right: where a tile is 0, small
+/// results are.
+std::vector<std::uint8_t> marks_of(const Evidence& evidence, bool hold_the_same) {
+  std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
+  const auto first = std::ranges::find(marks, std::uint8_t{1});
+  if (!hold_the_same || first == marks.end()) {
+    return marks;
+  }
+  const double content = evidence.delivered[static_cast<std::size_t>(first - marks.begin())];
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    marks[i] = marks[i] != 0 || evidence.delivered[i] == content ? 1 : 0;
+  }
+  return marks;
+}
+
 /// A trial that leaves the wrong elements as they are.
 Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements& places, std::string name,
                           const std::string& content) {
@@ -242,7 +257,7 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
   cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
   Trial trial = as_declared(evidence.subject);
   trial.then =
-      change_of(evidence, [marks = std::vector<std::uint8_t>(evidence.is_wrong.begin(), evidence.is_wrong.end()),
+      change_of(evidence, [marks = marks_of(evidence, !content.empty()),
                            delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
                               op::OutputValues& output, op::OutputYardsticks*) {
         for (std::size_t i = 0; i < marks.size(); ++i) {
@@ -294,7 +309,7 @@ std::vector<Hypothesis> some_alike(const Evidence& evidence) {
 /// accident, and others are in part: where most elements are wrong, their tiles are wrong throughout, and a part of the output
 /// is not.
 bool has_wrong_tiles(const metric::WrongElements& places) {
-  constexpr double kThroughout = 0.99, kPart = 1.0 / 16;
+  constexpr double kThroughout = 0.99, kPart = 1.0 / 4;
   if (!places.tiles.has_value()) {
     return false;
   }
@@ -320,7 +335,7 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   const auto block = static_cast<std::size_t>(places.matrices.touched * places.rows.touched * places.columns.touched);
   const bool is_block = places.rows.range_count == 1 && places.columns.range_count == 1 &&
                         static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
-                        block + std::max(kFew, evidence.is_wrong.size() / kFew) <= evidence.is_wrong.size();
+                        block + std::max(kFew, evidence.is_wrong.size() / 4) <= evidence.is_wrong.size();
   const bool is_place = are_few || is_block || has_wrong_tiles(places) || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
   if (wrong == 0 || !is_place) {

@@ -55,6 +55,7 @@ struct Subject {
   /// A first cause that is taken for granted while a second one is looked for; may be null. The case and the inputs are as
   /// it says.
   std::shared_ptr<const Trial> known = {};
+  std::shared_ptr<const plan::Case> declared = {};  ///< the case before that cause; null without one
   Conduct conduct = {};
   std::shared_ptr<ReferenceMemo> memo = std::make_shared<ReferenceMemo>();
 };
