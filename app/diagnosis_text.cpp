@@ -182,6 +182,19 @@ std::string apart_text(const std::vector<diagnose::Apart>& all, bool colour) {
   return text;
 }
 
+std::string inputs_apart_text(const std::vector<diagnose::Apart>& all, bool colour) {
+  std::string text;
+  for (const diagnose::Apart& one : all) {
+    text +=
+        paragraph("inputs",
+                  fmt::format("{} of {} elements of {} differ, by at most {:.3g} (relative L2 {:.3g}): the two were "
+                              "computed from different inputs",
+                              one.different, one.elements, one.port, one.largest, one.rel_l2),
+                  colour);
+  }
+  return text;
+}
+
 std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& diagnosis,
                            std::span<const std::string> notes, bool verbose, bool colour) {
   plan::Case c = subject.c;

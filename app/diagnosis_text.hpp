@@ -16,5 +16,7 @@ namespace numcheck::app {
 
 /// How far two results are from each other, a line for each output.
 [[nodiscard]] std::string apart_text(const std::vector<diagnose::Apart>& all, bool colour);
+/// That the two have different inputs; empty if they have not.
+[[nodiscard]] std::string inputs_apart_text(const std::vector<diagnose::Apart>& all, bool colour);
 
 }  // namespace numcheck::app

@@ -196,14 +196,18 @@ class DiagnoseCommand : public Command {
                          const std::string& first_path) const {
     const Answer one = diagnosed(first), other = diagnosed(second);
     const std::vector<diagnose::Apart> apart = diagnose::apart(one.gathered.subject, other.gathered.subject);
+    const std::vector<diagnose::Apart> inputs = diagnose::inputs_apart(one.gathered.subject, other.gathered.subject);
     if (json_ != "-") {
-      context.terminal.out(apart_text(apart, context.terminal.colour_on_stdout()) + "\n" + core::printable(first_path) +
-                           "\n" + text_of(context, one) + "\n" + core::printable(against_) + "\n" +
-                           text_of(context, other));
+      context.terminal.out(apart_text(apart, context.terminal.colour_on_stdout()) +
+                           inputs_apart_text(inputs, context.terminal.colour_on_stdout()) + "\n" +
+                           core::printable(first_path) + "\n" + text_of(context, one) + "\n" +
+                           core::printable(against_) + "\n" + text_of(context, other));
     }
     if (!json_.empty()) {
-      write_json(context,
-                 {{"first", json_of(one)}, {"second", json_of(other)}, {"apart", diagnose::apart_json(apart)}});
+      write_json(context, {{"first", json_of(one)},
+                           {"second", json_of(other)},
+                           {"apart", diagnose::apart_json(apart, "output")},
+                           {"inputs_apart", diagnose::apart_json(inputs, "input")}});
     }
     const core::ExitCode codes[] = {exit_code(one.diagnosis), exit_code(other.diagnosis)};
     return codes[0] == core::ExitCode::success || codes[1] == core::ExitCode::numerics_differ ? codes[1] : codes[0];

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,6 +23,10 @@ struct Apart {
 /// Of the outputs that both have.
 [[nodiscard]] std::vector<Apart> apart(const Subject& a, const Subject& b);
 
-[[nodiscard]] nlohmann::json apart_json(const std::vector<Apart>& all);
+/// Of the inputs that both have, those that differ: then their outputs are of different products, and may both be right.
+[[nodiscard]] std::vector<Apart> inputs_apart(const Subject& a, const Subject& b);
+
+/// `key` is what the port is called: "output" or "input".
+[[nodiscard]] nlohmann::json apart_json(const std::vector<Apart>& all, std::string_view key);
 
 }  // namespace numcheck::diagnose
