@@ -87,7 +87,10 @@ double GradientRounding::alike_changes(const GradientRow& facts) const {
 }
 
 double GradientRounding::alike_statistics(const GradientRow& facts) const {
-  const double statistic = of_queries_ || of_offset_ ? 0 : facts[GradientFact::statistic_square];
+  if (of_queries_ || of_offset_ || scores_.is_none()) {
+    return 0;
+  }
+  const double statistic = facts[GradientFact::statistic_square];
   const double queries = is_uneven_ ? 1 : std::max(1.0, facts[GradientFact::terms]);
   return std::sqrt(scores_.variance({statistic, statistic, statistic}) / queries);
 }

@@ -103,8 +103,10 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
       truncated += weight * shifts.truncated(row, at);
     }
     signal += of_row_signal;
-    stored += of_row_signal * shifts.stored(row);
-    of_heads[row / static_cast<std::size_t>(shape.length)] += of_row_signal * shifts.of_head(row);
+    if (of_row_signal > 0) {  // of scores that are infinite nothing is known
+      stored += of_row_signal * shifts.stored(row);
+      of_heads[row / static_cast<std::size_t>(shape.length)] += of_row_signal * shifts.of_head(row);
+    }
     lost.add(of_row_signal, end - first);
   }
   double heads = 0;  // independent of one another

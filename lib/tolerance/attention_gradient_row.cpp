@@ -170,6 +170,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       u * u * fact(GradientFact::own_dot_variance) + common_.equal_values * square(fact(GradientFact::own_dot));
   const double alike_terms =
       y * y * (1 + 0x1p-12) > terms_ * squares ? equal_terms(terms_) + common_.equal_operands() : 0;
+  // All terms lose the same near underflow: of terms of one sign, that adds up.
+  const double one_sign = squares == 0 ? 0 : std::min(1.0, y * y / (terms_ * squares));
   const double capped = std::min(fact(GradientFact::largest_score), common_.swing / 2);
   const double of_cap = std::isinf(common_.swing) ? 0 : square(2 * u * capped);
   const double of_value =
@@ -188,20 +190,20 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
             std::sqrt(terms_) * lost_operands;
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
-  e.variance =
-      square(lost_operands) / 3 + (terms_ + 1) / 12 * square(common_.late_factor() * kUnderflow) +
-      slope_errors(rho, means.rho2) + (common_.ordered ? common_.equal_operands() / 4 * y * y : 0) +
-      squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
-      std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
-      std::max(of_pairs, square(element.mean) * alike_spread_) +
-      square(element.mean) * (growth2_ * of_row + stored_.dots) + square(size) * of_value +
-      std::max(0.0, std::max(of_shift, of_common) - kRoundVariance * square(common_.stored) * squares) +
-      (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
-      (common_.ordered
-           ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
-           : std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width)) +
-      (of_scores * stored_.scores + squares * stored_.weights) * std::max(1.0, element.weight_ratio) +
-      square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
+  e.variance = square(lost_operands) / 3 + (terms_ + 1) / 12 * square(common_.late_factor() * kUnderflow) +
+               slope_errors(rho, means.rho2) + (common_.ordered ? common_.equal_operands() / 4 * y * y : 0) +
+               squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
+               std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) +
+               alike_terms * y * y + std::max(of_pairs, square(element.mean) * alike_spread_) +
+               square(element.mean) * (growth2_ * of_row + stored_.dots) + square(size) * of_value +
+               std::max(0.0, std::max(of_shift, of_common) - kRoundVariance * square(common_.stored) * squares) +
+               (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
+               (common_.ordered
+                    ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
+                    : std::min(std::max(squares, y * y), square((lost + flushed_) * length) / 3 * element.length_ratio /
+                                                             common_.width * (1 + terms_ * one_sign))) +
+               (of_scores * stored_.scores + squares * stored_.weights) * std::max(1.0, element.weight_ratio) +
+               square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));
 }
 
