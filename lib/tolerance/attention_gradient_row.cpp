@@ -170,8 +170,9 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       u * u * fact(GradientFact::own_dot_variance) + common_.equal_values * square(fact(GradientFact::own_dot));
   const double alike_terms =
       y * y * (1 + 0x1p-12) > terms_ * squares ? equal_terms(terms_) + common_.equal_operands() : 0;
-  // All terms lose the same near underflow: of terms of one sign, that adds up.
-  const double one_sign = squares == 0 ? 0 : std::min(1.0, y * y / (terms_ * squares));
+  // All terms lose the same near underflow: of terms of one sign, that adds up. Random ones have y^2 near W.
+  constexpr double kRandom = 16;
+  const double one_sign = squares == 0 ? 0 : std::max(0.0, std::min(terms_, y * y / squares) - kRandom);
   const double capped = std::min(fact(GradientFact::largest_score), common_.swing / 2);
   const double of_cap = std::isinf(common_.swing) ? 0 : square(2 * u * capped);
   const double of_value =
@@ -201,7 +202,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
                (common_.ordered
                     ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
                     : std::min(std::max(squares, y * y), square((lost + flushed_) * length) / 3 * element.length_ratio /
-                                                             common_.width * (1 + terms_ * one_sign))) +
+                                                             common_.width * (1 + one_sign))) +
                (of_scores * stored_.scores + squares * stored_.weights) * std::max(1.0, element.weight_ratio) +
                square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));
