@@ -49,7 +49,7 @@ Hypothesis with_window(const Evidence& evidence, std::string_view side, std::int
 }
 
 /// Query i has the key on the diagonal, own = i or i + sk - sq, and loses key 0 first if own > window_left, and the last key
-/// if own + window_right < sk - 1.
+/// if own + window_right < sk - 1. A window_right of 0 is a causal mask, which has a name of its own.
 std::vector<Hypothesis> windows(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
   const bool is_attention = c.op->name == "attention_fwd" || c.op->name == "attention_bwd";
@@ -67,7 +67,7 @@ std::vector<Hypothesis> windows(const Evidence& evidence) {
     if (p.window_left < 0 && left >= 0 && left < p.sk) {
       all.push_back(with_window(evidence, "window_left", left));
     }
-    if (p.window_right < 0 && right >= 0 && right < p.sk && !p.mask.ends_with("causal") &&
+    if (p.window_right < 0 && right > 0 && right < p.sk && !p.mask.ends_with("causal") &&
         !p.mask.ends_with("bottom_right")) {
       all.push_back(with_window(evidence, "window_right", right));
     }

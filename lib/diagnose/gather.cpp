@@ -145,7 +145,15 @@ class Gatherer {
     if (!fit.mistakes.empty()) {
       return;  // said by whoever fits next
     }
-    for (const op::Port& port : request_.op->ports(fit.params, mode)) {
+    const std::vector<op::Port> ports = request_.op->ports(fit.params, mode);
+    const auto is_as_stored = [this](const op::Port& port) {
+      const data::FileTensor* tensor = port.role == op::Role::input ? tensor_of(port.name) : nullptr;
+      return tensor != nullptr && !core::is_integer(port.dtype) && tensor->dtype == port.dtype;
+    };
+    if (std::ranges::none_of(ports, is_as_stored)) {
+      return;  // of another mode
+    }
+    for (const op::Port& port : ports) {
       const data::FileTensor* tensor = port.role == op::Role::output ? tensor_of(port.name) : nullptr;
       if (tensor == nullptr) {
         continue;

@@ -331,11 +331,14 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   };
   const op::Port port = port_of(evidence);
   const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
-  // A block of any size that is wrong throughout, beside elements that are not.
+  // A block of any size that is wrong throughout, beside elements that are not. Rows or columns that are wrong from some place on
+  // are what a mask or a window does, if they are many.
   const auto block = static_cast<std::size_t>(places.matrices.touched * places.rows.touched * places.columns.touched);
-  const bool is_block = places.rows.range_count == 1 && places.columns.range_count == 1 &&
-                        static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
-                        block + std::max(kFew, evidence.is_wrong.size() / 4) <= evidence.is_wrong.size();
+  const bool are_lines = places.rows.touched == places.rows.of || places.columns.touched == places.columns.of;
+  const bool is_block =
+      places.rows.range_count == 1 && places.columns.range_count == 1 &&
+      static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
+      block + std::max(kFew, evidence.is_wrong.size() / (are_lines ? 4 : kFew)) <= evidence.is_wrong.size();
   const bool is_place = are_few || is_block || has_wrong_tiles(places) || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
   if (wrong == 0 || !is_place) {
