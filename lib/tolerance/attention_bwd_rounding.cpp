@@ -76,8 +76,7 @@ double GradientRounding::alike_weights(const GradientRow& facts) const {
     return 0;
   }
   const double ulps =
-      std::sqrt(std::max(0.0, std::max(facts[GradientFact::score_square], facts[GradientFact::scored_square]))) /
-      (2 * unit_);
+      std::sqrt(std::max({0.0, facts[GradientFact::score_square], facts[GradientFact::scored_square]})) / (2 * unit_);
   const double share = weights_alike_ ? 1 : std::exp(-square(2 * std::numbers::pi * ulps));
   return weight_steps_ * unit_ * std::max(share, facts[GradientFact::alike_scores]);
 }
