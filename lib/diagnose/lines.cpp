@@ -265,8 +265,14 @@ decltype(Trial::then) with_offsets(const Evidence& evidence, const Direction& li
                    });
 }
 
-/// How often the bias that is given was added, if what each column has besides is a multiple of it.
-std::optional<int> times_added(const Evidence& evidence, const std::vector<Offset>& offsets) {
+/// A bias that was added several times, and what every column then has besides.
+struct RepeatedBias {
+  int times = 0;
+  std::vector<Offset> offsets;
+};
+
+/// If what each column has besides is a multiple of the bias that is given.
+std::optional<RepeatedBias> repeated_bias(const Evidence& evidence, const std::vector<Offset>& offsets) {
   const plan::Case& c = evidence.subject.c;
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
     if (port.name != "bias" || port.role != op::Role::input || !evidence.subject.inputs.has(port) ||
@@ -280,11 +286,17 @@ std::optional<int> times_added(const Evidence& evidence, const std::vector<Offse
       square += (*bias)[i] * (*bias)[i];
       all += offsets[i].mean * offsets[i].mean;
     }
-    constexpr double kNear = 0.02, kMost = 0.99;
+    constexpr double kNear = 0.02, kMost = 0.99, kOften = 1024;
     const double times = product / square;
     const bool is_multiple = product * product >= kMost * square * all;
-    if (is_multiple && std::abs(times - std::round(times)) < kNear && times > kNear) {
-      return static_cast<int>(std::lround(times)) + 1;
+    if (is_multiple && std::abs(times - std::round(times)) < kNear && times > kNear && times < kOften) {
+      RepeatedBias found{static_cast<int>(std::lround(times)) + 1, offsets};
+      const double more = found.times - 1;
+      for (std::size_t i = 0; i < offsets.size(); ++i) {  // each addition rounds in FP32
+        found.offsets[i].mean = more * (*bias)[i];
+        found.offsets[i].error = more * 0x1p-24 * std::abs(found.times * (*bias)[i]);
+      }
+      return found;
     }
   }
   return std::nullopt;
@@ -303,18 +315,19 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
     }
     const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);
     const bool is_bias = lines.what == "column";
-    const std::optional<int> times = is_bias ? times_added(evidence, found) : std::nullopt;
     Trial trial = as_declared(evidence.subject);
-    trial.then = with_offsets(evidence, lines, std::move(found));
-    if (times.has_value()) {
+    if (std::optional<RepeatedBias> bias = is_bias ? repeated_bias(evidence, found) : std::nullopt) {
+      trial.then = with_offsets(evidence, lines, std::move(bias->offsets));
       all.push_back(
-          {fmt::format("bias_added_{}_times", *times), "line_added", fmt::format("the bias was added {} times", *times),
+          {fmt::format("bias_added_{}_times", bias->times), "line_added",
+           fmt::format("the bias was added {} times", bias->times),
            "Look for a layer that adds it to what has it already, and for parts of a sum over devices (tensor "
            "parallelism) that each add it: one of them should.",
            std::move(trial)});
       all.back().is_measured = true;
       continue;
     }
+    trial.then = with_offsets(evidence, lines, std::move(found));
     all.push_back(
         {is_bias ? "bias_added" : "row_offsets_added", "line_added",
          fmt::format("{} that is not among the tensors was added: to every {} of {} a number, from {:.4g} to {:.4g}",

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -30,17 +31,21 @@ Hypothesis with_values(const Evidence& evidence, std::string name, std::string c
   return {std::move(name), {}, std::move(cause), std::move(remedy), std::move(trial)};
 }
 
-/// sum d y / sum y^2 over finite elements; NaN if there are none.
+/// sum d y / sum y^2 over finite elements; NaN if there are none, or if d has nothing to do with y: a factor near 0 then takes half
+/// of the squared error away, whatever d is.
 double fitted_factor(const Evidence& evidence) {
-  double product = 0, square = 0;
+  constexpr double kUnrelated = 0.01;  // square of the cosine
+  double product = 0, square = 0, delivered = 0;
   for (std::size_t i = 0; i < evidence.delivered.size(); ++i) {
     const double y = evidence.values.value[i], d = evidence.delivered[i];
     if (std::isfinite(y) && std::isfinite(d)) {
       product += d * y;
       square += y * y;
+      delivered += d * d;
     }
   }
-  return product / square;
+  const bool is_related = product * product >= kUnrelated * square * delivered;
+  return is_related ? product / square : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// All that is expected of the output, times c.
@@ -169,10 +174,6 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     const std::string text = core::shortest(c);
     const std::string is_size =
         of_size.has_value() && c == of_size->factor ? fmt::format(", which is {}", of_size->text) : std::string();
-    constexpr double kNothing = 0.05;  // a factor near 0 takes half of the error of any other numbers of that size away
-    if (std::abs(c) < kNothing && !of_size.has_value()) {
-      continue;
-    }
     all.push_back(with_values(
         evidence, "output_scaled=" + text,
         fmt::format("{} is {} times what it should be{}", evidence.port, text, is_size),

@@ -90,6 +90,9 @@ double GradientRounding::alike_statistics(const GradientRow& facts) const {
     return 0;
   }
   const double statistic = facts[GradientFact::statistic_square];
+  if (!std::isfinite(statistic)) {
+    return kInfinity;  // and not 0 times that
+  }
   const double queries = is_uneven_ ? 1 : std::max(1.0, facts[GradientFact::terms]);
   return std::sqrt(scores_.variance({statistic, statistic, statistic}) / queries);
 }

@@ -122,7 +122,10 @@ bool has_one_error(const model::ModelRequest& request) {
 }
 
 void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation) {
-  for (std::size_t at = 0; has_one_error(request) && at < bound.size(); ++at) {
+  if (!has_one_error(request)) {
+    return;
+  }
+  for (std::size_t at = 0; at < bound.size(); ++at) {
     deviation[at] = std::max(deviation[at], bound[at] / static_cast<float>(kAttentionKappa));
   }
 }

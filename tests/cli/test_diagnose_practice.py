@@ -67,6 +67,15 @@ class DiagnosePractice(CliTest):
         found = self.found("gemm", "--param", "trans_b=true", a=a, b=b, bias=bias, d=d)
         self.assertEqual(found["causes"][0]["name"], "bias_added_4_times")
 
+    def test_what_is_a_thousandth_and_what_is_something_else(self):
+        a, b = self.draw(48, 40), self.draw(56, 40)
+        d = a.astype(float) @ b.T.astype(float)
+        found = self.found("gemm", "--param", "trans_b=true", a=a, b=b, d=d / 1024)
+        self.assertIn("0.0009765625", found["causes"][0]["name"])
+        found = self.found("gemm", "--param", "trans_b=true", a=a, b=b, d=self.draw(48, 56, scale=6))
+        names = [one["name"] for one in found["causes"] + found["excluded"]]
+        self.assertEqual([name for name in names if name.startswith("output_scaled")], [])
+
     def test_weights_in_fp32_beside_activations_in_bf16(self):
         x, gamma = rounded(self.draw(16, 64)), 1 + self.draw(64, scale=0.1)
         y = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gamma

@@ -109,6 +109,17 @@ TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {
   EXPECT_LE(std::fabs(slope), tolerance::attention_shared_slope(request, c.forward_values, "o"));
 }
 
+TEST(AttentionAlikeRounding, of_rows_of_which_nothing_is_known_leaves_a_number) {
+  RoundingCase c(kernel_of("bf16", "none", 0), {"normal"});
+  for (const char* port : {"dk", "dv"}) {
+    op::OutputValues& output = *std::ranges::find(c.backward_values.outputs, port, &op::OutputValues::port);
+    std::ranges::fill(output.row_facts.at(static_cast<std::size_t>(tolerance::GradientFact::statistic_square)).span(),
+                      std::numeric_limits<float>::infinity());
+    EXPECT_FALSE(std::isnan(of_rows(c, port, {}))) << port;
+    EXPECT_FALSE(std::isnan(of_rows(c, port, declared(c.kernel)))) << port;
+  }
+}
+
 TEST(AttentionAlikeRounding, in_fp16_may_overflow_between_two_steps_of_a_gradient) {
   Unfused kernel = kernel_of("fp16", "none", 0);
   kernel.p.softcap = 30;
