@@ -88,7 +88,9 @@ void explain_overflow(const AttentionProblem& problem, const Compared& lse, cons
     return;
   }
   const op::AttentionParams& p = problem.params();
-  const double largest = core::dtype_info(core::Dtype::fp16).max_finite;
+  // What is stored first is the product: before a bias is added to it, it has not been scaled.
+  const double stored = p.bias == "pre_scale" ? std::min(1.0, std::fabs(p.factor())) : 1;
+  const double largest = core::dtype_info(core::Dtype::fp16).max_finite * stored;
   const auto overflows = [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     return lse.expected[statistic_index(p, batch, head, i)] > largest;  // the largest score is hardly less
   };

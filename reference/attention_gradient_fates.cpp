@@ -68,6 +68,19 @@ bool exceeds_fp32(const GradientHead& head, std::int64_t i) {
          std::ranges::find(head.special->keys, true) == head.special->keys.end();
 }
 
+/// True if a product of q and a key that it sees may overflow: a kernel that computes the log-sum-exp again may find NaN.
+bool lse_may_be_nan(const AttentionGradients& gradients, const GradientHead& head, std::int64_t i) {
+  const double size = head.errors->queries.norms[static_cast<std::size_t>(i)] *
+                      std::max(1.0, std::fabs(gradients.problem().factor()));
+  const op::KeyRange keys = gradients.params().visible(i, head.lengths.queries, head.lengths.keys);
+  for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+    if (size * head.errors->keys.norms[static_cast<std::size_t>(j)] > kMayOverflow) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Fate fate_of_product(const double* x, const double* y, std::int64_t channels) {
@@ -99,7 +112,8 @@ Fate fate_of_sink(const AttentionGradients& gradients, const GradientHead& head,
   const double above = sink - lse;
   const Fate weight =
       std::isnan(sink) || std::isnan(lse) ? Fate::nan
-      : (std::isinf(sink) && sink > 0) || (std::isinf(lse) && lse < 0) || above > kMayExceed || exceeds_fp32(head, i)
+      : (std::isinf(sink) && sink > 0) || (std::isinf(lse) && lse < 0) || above > kMayExceed || exceeds_fp32(head, i) ||
+              lse_may_be_nan(gradients, head, i)
           ? Fate::unknown
       : std::isinf(above)              ? Fate::zero
       : above > std::log(kSurelyThere) ? Fate::number

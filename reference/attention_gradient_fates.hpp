@@ -25,8 +25,8 @@ enum class Fate : std::uint8_t {
 /// flush to zero, and if a number is so large that rounding it to TF32 gives infinity.
 [[nodiscard]] Fate fate_of_product(const double* x, const double* y, std::int64_t channels);
 
-/// Of -exp(sink - lse) D, what query i adds to the gradient of its head's sink. Unknown if the sink is infinite, or if the
-/// query sees nothing and D is not finite: kernels may leave such a query out.
+/// Of -exp(sink - lse) D, what query i adds to the gradient of its head's sink. Unknown if the sink is infinite, if
+/// a product of q and k may overflow, or if the query sees nothing and D is not finite: kernels may leave such a query out.
 [[nodiscard]] Fate fate_of_sink(const AttentionGradients& gradients, const GradientHead& head, std::int64_t i);
 
 /// p and the gradients of scores of one query's pairs, whose values PairRow has:

@@ -9,12 +9,14 @@
 
 #include "op/attention_fwd.hpp"
 #include "reference/attention_compared.hpp"
+#include "reference/attention_queries_beyond.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {
 
 constexpr std::int64_t kQueries = 64;
+constexpr std::int64_t kTile = 128;  ///< of queries; the last one is filled with zeros
 constexpr std::string_view kCause = "queries that are padding count in the amax";
 
 struct Amax {
@@ -72,15 +74,32 @@ std::span<const double> expected_of(const op::FindingRequest& request, std::stri
   return found == request.expected->outputs.end() ? std::span<const double>() : found->value.span();
 }
 
+std::int64_t first_padded(const Lengths& lengths) {
+  return (lengths.queries + kQueries - 1) / kQueries * kQueries;
+}
+
 /// Calls body(batch, head, query) for all queries in groups of padding whose sequence has whole blocks of keys.
 template <class Body>
 void for_each_padded(const AttentionProblem& problem, const Blocks& blocks, const Body& body) {
   const op::AttentionParams& p = problem.params();
   for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
     const Lengths lengths = problem.lengths(head / p.heads);
-    const std::int64_t first = (lengths.queries + kQueries - 1) / kQueries * kQueries;
-    for (std::int64_t i = first; i < p.sq && blocks.whole(lengths) > 0; ++i) {
+    for (std::int64_t i = first_padded(lengths); i < p.sq && blocks.whole(lengths) > 0; ++i) {
       body(head / p.heads, head % p.heads, i);
+    }
+  }
+}
+
+/// The same with body(batch, head, keys) for each head with groups of zeros beyond the last query, which weigh `keys` keys alike.
+template <class Body>
+void for_each_beyond(const AttentionProblem& problem, const Blocks& blocks, const Body& body) {
+  const op::AttentionParams& p = problem.params();
+  const std::int64_t end = (p.sq + kTile - 1) / kTile * kTile;
+  for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
+    const Lengths lengths = problem.lengths(head / p.heads);
+    const std::int64_t first = std::max(first_padded(lengths), (p.sq + kQueries - 1) / kQueries * kQueries);
+    if (const std::int64_t keys = blocks.whole(lengths); first < end && keys > 0) {
+      body(head / p.heads, head % p.heads, keys);
     }
   }
 }
@@ -93,6 +112,9 @@ double padded_weight(const AttentionProblem& problem, const Blocks& blocks, cons
     const double weight = std::exp(scores[at] - lse[at]);
     most = std::isfinite(weight) ? std::fmax(most, weight) : most;
   });
+  for_each_beyond(problem, blocks, [&](std::int64_t, std::int64_t head, std::int64_t keys) {
+    most = std::fmax(most, 1 / (static_cast<double>(keys) + std::exp(problem.sink(head))));
+  });
   return most;
 }
 
@@ -103,6 +125,9 @@ double padded_output(const AttentionProblem& problem, const Blocks& blocks, cons
   for_each_padded(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     const op::HeadPlace place = op::head_place(problem.params(), op::Side::queries, batch, head, channels);
     most = std::fmax(most, largest_magnitude(o.subspan(element_at(place, i), static_cast<std::size_t>(channels))));
+  });
+  for_each_beyond(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t keys) {
+    most = std::fmax(most, largest_mean_of_values(problem, batch, head, keys));
   });
   return most;
 }

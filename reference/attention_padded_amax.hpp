@@ -9,7 +9,7 @@
 namespace numcheck::reference {
 
 /// Libraries have been seen to leave padding in the amax of weights and outputs: 64 queries that are all beyond a sequence's
-/// length count, weighed over whole blocks of 128 or 256 keys before the sequence's last block, or over the first 128 or 256
+/// length, and zeros that fill the last tile of 128 queries, count, weighed over whole blocks of 128 or 256 keys before the sequence's last block, or over the first 128 or 256
 /// keys. Adds a finding for s_amax and for o_amax where one of these closes the gap between what is expected and what was
 /// delivered: the share is 1 - |got - with padding| / (got - expected).
 void explain_padded_amax(const op::FindingRequest& request, const AttentionProblem& problem,

@@ -14,26 +14,32 @@ namespace {
 
 constexpr std::int64_t kTile = 128;
 
-/// The largest |sum of v| / (n + exp(sink)) of all heads and channels. The operands are codes.
+/// That of all heads over all of their keys.
 double largest_mean(const AttentionProblem& problem) {
   const op::AttentionParams& p = problem.params();
   double largest = 0;
   for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
-    const std::int64_t batch = head / p.heads, index = head % p.heads, keys = problem.lengths(batch).keys;
-    const HeadRows values = problem.values(batch, index);
-    const double weights = static_cast<double>(keys) + std::exp(problem.sink(index));
-    for (std::int64_t c = 0; c < p.value_channels(); ++c) {
-      double sum = 0;
-      for (std::int64_t j = 0; j < keys; ++j) {
-        sum += values.data[j * values.stride + c];
-      }
-      largest = std::fmax(largest, std::fabs(sum / weights) * problem.value_scale());
-    }
+    const std::int64_t batch = head / p.heads;
+    largest = std::fmax(largest, largest_mean_of_values(problem, batch, head % p.heads, problem.lengths(batch).keys));
   }
   return largest;
 }
 
 }  // namespace
+
+double largest_mean_of_values(const AttentionProblem& problem, std::int64_t batch, std::int64_t head, std::int64_t keys) {
+  const HeadRows values = problem.values(batch, head);
+  const double weights = static_cast<double>(keys) + std::exp(problem.sink(head));
+  double largest = 0;
+  for (std::int64_t c = 0; c < problem.params().value_channels(); ++c) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      sum += values.data[j * values.stride + c];
+    }
+    largest = std::fmax(largest, std::fabs(sum / weights) * problem.value_scale());
+  }
+  return largest;
+}
 
 void explain_queries_beyond(const op::FindingRequest& request, const AttentionProblem& problem,
                             std::vector<op::Finding>& findings) {

@@ -1,6 +1,7 @@
 // The amax of FP8 attention's output, where it is that of queries beyond the last one.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "op/reference.hpp"
@@ -14,5 +15,9 @@ namespace numcheck::reference {
 /// 1 - |amax - such an output| / (amax - largest). Without masks; elsewhere it was not seen.
 void explain_queries_beyond(const op::FindingRequest& request, const AttentionProblem& problem,
                             std::vector<op::Finding>& findings);
+
+/// The largest |sum of v| / (n + exp(sink)) of any channel, over the first n = `keys` keys. The operands are codes.
+[[nodiscard]] double largest_mean_of_values(const AttentionProblem& problem, std::int64_t batch, std::int64_t head,
+                                            std::int64_t keys);
 
 }  // namespace numcheck::reference

@@ -11,7 +11,11 @@ namespace numcheck::kernels::sim {
 namespace {
 
 constexpr std::int64_t kQueries = 64, kKeys = 128;
-constexpr std::int64_t kTile = 128;  ///< of queries beyond the last one
+constexpr std::int64_t kTile = 128;  ///< of queries; the last one is filled with zeros
+
+std::int64_t end_of_tiles(std::int64_t queries) {
+  return (queries + kTile - 1) / kTile * kTile;
+}
 
 std::int64_t first_padded(std::int64_t queries) {
   return (queries + kQueries - 1) / kQueries * kQueries;
@@ -35,6 +39,21 @@ float weigh(std::span<float> scores) {
   return 1 / sum;
 }
 
+/// The largest output of a query of zeros, which weighs the first keys alike, and a sink.
+float mean_of_values(const AttentionTensors& tensors, std::int64_t batch, std::int64_t head, std::int64_t keys) {
+  const HeadMatrix v = tensors.values(batch, tensors.key_head(head)).rows_of(0, keys);
+  const float weights = static_cast<float>(keys) + std::exp(tensors.sink(head));
+  float largest = 0;
+  for (std::int64_t c = 0; c < v.channels; ++c) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      sum += v.row(j)[static_cast<std::size_t>(c)];
+    }
+    largest = std::fmax(largest, std::fabs(sum / weights * tensors.scales().v));
+  }
+  return largest;
+}
+
 }  // namespace
 
 PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
@@ -42,7 +61,14 @@ PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& te
   PaddedAmax amax;
   const std::int64_t keys = whole_blocks(tensors.key_count(batch));
   const std::int64_t first = first_padded(tensors.query_count(batch));
-  if (!kernel.has("padding_in_amax") || keys == 0 || first >= kernel.p.sq) {
+  if (!kernel.has("padding_in_amax") || keys == 0 || first >= end_of_tiles(kernel.p.sq)) {
+    return amax;
+  }
+  if (first_padded(kernel.p.sq) < end_of_tiles(kernel.p.sq)) {
+    amax.weight = 1 / (static_cast<float>(keys) + std::exp(tensors.sink(head)));
+    amax.output = mean_of_values(tensors, batch, head, keys);
+  }
+  if (first >= kernel.p.sq) {
     return amax;
   }
   const std::int64_t of_keys = tensors.key_head(head);
@@ -74,17 +100,7 @@ float amax_of_queries_beyond(const AttentionKernel& kernel, const AttentionTenso
   if (!kernel.has("queries_beyond_in_amax") || kernel.p.sq % kTile == 0) {
     return 0;
   }
-  const HeadMatrix v = tensors.values(batch, tensors.key_head(head)).rows_of(0, keys);
-  const float weights = static_cast<float>(keys) + std::exp(tensors.sink(head));
-  float largest = 0;
-  for (std::int64_t c = 0; c < v.channels; ++c) {
-    float sum = 0;
-    for (std::int64_t j = 0; j < keys; ++j) {
-      sum += v.row(j)[static_cast<std::size_t>(c)];
-    }
-    largest = std::fmax(largest, std::fabs(sum / weights * tensors.scales().v));
-  }
-  return largest;
+  return mean_of_values(tensors, batch, head, keys);
 }
 
 std::string needs_partial_queries(const Call& call) {
@@ -103,7 +119,7 @@ std::string needs_padded_queries(const Call& call) {
     return obstacle;
   }
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
-    if (first_padded(op::sequence_length(p, op::Side::queries, batch)) < p.sq &&
+    if (first_padded(op::sequence_length(p, op::Side::queries, batch)) < end_of_tiles(p.sq) &&
         whole_blocks(op::sequence_length(p, op::Side::keys, batch)) > 0) {
       return "";
     }

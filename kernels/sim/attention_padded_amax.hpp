@@ -14,7 +14,8 @@ struct PaddedAmax {
   float output = 0;
 };
 
-/// Of one head, with the fault padding_in_amax: its queries in groups of 64 that are all padding, over the whole blocks of 128
+/// Of one head, with the fault padding_in_amax: its queries in groups of 64 that are all padding, and zeros
+/// that fill the last tile of 128 queries, over the whole blocks of 128
 /// keys before the sequence's last block. Zeros without the fault.
 [[nodiscard]] PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
                                      std::int64_t head);

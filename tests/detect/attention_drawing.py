@@ -145,7 +145,7 @@ def unfused_limits(case, rng):
     if "statistics" in params:
         params["statistics"] = "reference"
     name = inputs["distribution"]
-    wide = name in ("rows", "outliers") or inputs.get("high", 0) > 0 or inputs.get("outlier", 0) > 5
+    wide = name in ("rows", "outliers") or inputs.get("high", 0) > 0 or inputs.get("outlier", 0) > 5 or inputs.get("sink", 0) > 16
     # Products of up to 128 numbers of one sign, or of random signs.
     sums = 128 * inputs.get("mean", 0) ** 2 + 64 * inputs.get("sigma", 1) ** 2
     if case["mode"] in FP8:
