@@ -86,7 +86,7 @@ class AttentionBlock {
     std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
     double rivals = 0;          ///< scores close to the largest one
     /// The largest x |q| |k_j| + s_j / 6, see tolerance::MaxLogitFact::upset.
-    double upset = -std::numeric_limits<double>::infinity(), tf32_upset = upset;
+    double upset = -std::numeric_limits<double>::infinity(), tf32_upset = upset, bf16_upset = upset, fp16_upset = upset;
     bool has_nan = false;  ///< a score is NaN; only known with max_logit, or while no score exceeds -infinity
   };
 

@@ -219,6 +219,7 @@ void AttentionBlock::note_largest(std::int64_t i, std::span<const double> scores
 
 void AttentionBlock::note_upsets(std::int64_t i, std::span<const double> scores, std::int64_t first_key) {
   constexpr double kRoundedToTf32 = 0.6 * 0x1p-11, kSummed = 0x1p-23;
+  constexpr double kRoundings = 2.5, kBf16 = 0x1p-9, kFp16 = 0x1p-12;  // six roundings, perhaps alike: sqrt(6)
   Row& row = rows_[static_cast<std::size_t>(i)];
   const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
   const double channels = head_.uneven ? 1 : static_cast<double>(p_.d);
@@ -230,6 +231,13 @@ void AttentionBlock::note_upsets(std::int64_t i, std::span<const double> scores,
     }
     row.upset = std::max(row.upset, kSummed * products + scores[n] / kDeviations);
     row.tf32_upset = std::max(row.tf32_upset, kRoundedToTf32 * products + scores[n] / kDeviations);
+    const double inner = head_.problem.adds_bias_last() ? inner_[n] : scores[n];
+    const double product = p_.bias == "pre_scale" ? head_.problem.factor() * raw_[n] : 0;
+    const double rounded = kRoundings * std::max({std::fabs(scores[n]), std::fabs(inner), std::fabs(product)});
+    if (std::isfinite(rounded)) {
+      row.bf16_upset = std::max(row.bf16_upset, kBf16 * rounded + scores[n] / kDeviations);
+      row.fp16_upset = std::max(row.fp16_upset, kFp16 * rounded + scores[n] / kDeviations);
+    }
   }
 }
 
@@ -275,6 +283,8 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   set(MaxLogitFact::rivals, row.rivals);
   set(MaxLogitFact::upset, std::max(0.0, row.upset - row.top / kDeviations));
   set(MaxLogitFact::tf32_upset, std::max(0.0, row.tf32_upset - row.top / kDeviations));
+  set(MaxLogitFact::bf16_upset, std::max(0.0, row.bf16_upset - row.top / kDeviations));
+  set(MaxLogitFact::fp16_upset, std::max(0.0, row.fp16_upset - row.top / kDeviations));
   return facts;
 }
 

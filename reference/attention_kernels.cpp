@@ -85,6 +85,7 @@ WeightSums sums(const WeighedKeys& keys) {
 
 RoundingSums rounding_sums(const WeighedKeys& keys) {
   const double factor = keys.factor;
+  const Lanes cap = Lanes{} + (keys.cap == 0 ? kInfinity : keys.cap);
   Lanes inner2{}, power2{}, rounded1{}, rounded2{}, rounded3{};
   for_each_group(keys.count, [&](std::size_t first, std::size_t size) {
     Lanes e, s, inner, t;
@@ -96,7 +97,8 @@ RoundingSums rounding_sums(const WeighedKeys& keys) {
     set_magnitude(t, t);
     set_magnitude(s, s);
     Lanes y;
-    set_larger(t, s, y);
+    set_smaller(t, cap, y);
+    set_larger(y, s, y);
     set_unless_zero(e, y, y);
     const Lanes y2 = y * y, e2 = e * e;
     set_unless_zero(e, inner, inner);

@@ -20,7 +20,7 @@ struct WeightSums {
 };
 
 /// The same for what declared roundings change, with s' the score before a post_scale bias or alibi, and
-/// y = max(|t|, |s|), t before the cap.
+/// y = max(|t|, |s|), |t| at most the cap.
 struct RoundingSums {
   double inner2 = 0;    ///< sum e s'^2
   double power2 = 0;    ///< sum e^2

@@ -60,7 +60,8 @@ class MaxLogit {
     const double single = of_sum + 2 * u * u * (t2 + s2);
     const double rivals = 2 * std::log(std::max(1.0, fact(MaxLogitFact::rivals)));
     const double rounded = early_.variance({t2, inner, s2});
-    const double upset = square(fact(upset_));
+    const double stored = early_.is_none() ? 0 : fact(stored_upset_);
+    const double upset = square(std::max(fact(upset_), stored));
     return {scores_.bound * fact(MaxLogitFact::products) + 16 * u * largest + early_.bound(largest) + lost_,
             std::max((single + rounded) * (1 + rivals), upset) + lost_variance_, (single + rounded) * rivals};
   }
@@ -72,6 +73,7 @@ class MaxLogit {
         ordered_(is_ordered(request)),
         cap_(p.softcap == 0 ? std::numeric_limits<double>::infinity() : p.softcap),
         upset_(products.tf32_unit() == 0 ? MaxLogitFact::upset : MaxLogitFact::tf32_upset),
+        stored_upset_(request.mode->first == core::Dtype::fp16 ? MaxLogitFact::fp16_upset : MaxLogitFact::bf16_upset),
         alike_(ordered_ ? 4 * square(products.tf32_unit()) / 3 : 0) {
     const double least = std::ldexp(1.0, core::dtype_info(products.format).emin), factor = std::fabs(p.factor());
     const double both = least * (request.first_max + request.second_max) + least * least;
@@ -89,7 +91,8 @@ class MaxLogit {
   ScoreRounding early_;
   bool ordered_;        ///< partial sums may be as large as the sum of magnitudes
   double cap_;          ///< infinite without one
-  MaxLogitFact upset_;  ///< which one counts
+  MaxLogitFact upset_;         ///< which one counts
+  MaxLogitFact stored_upset_;  ///< of declared roundings
   double alike_;        ///< of operands that are all rounded to TF32 by the same part
   double lost_ = 0;     ///< bound of what subnormal operands and sums lose
   double lost_variance_ = 0;

@@ -23,6 +23,9 @@ enum class MaxLogitFact : std::size_t {
   upset,  ///< max_j (2^-23 |scale| |q| |k_j| / sqrt(d) - (s - s_j) / 6), at least 0, see below; without the root where a
           ///< channel of keys is much longer than others
   tf32_upset,  ///< the same with 0.6 2^-11, the deviation that operands have which are rounded to TF32
+  bf16_upset,  ///< max_j (2.5 2^-9 max(|s'_j|, |s_j|) - (s - s_j) / 6), at least 0: of scores stored in BF16 (ScoreRounding);
+               ///< with a pre_scale bias, |t_j| counts as well
+  fp16_upset,  ///< the same with 2.5 2^-12
   count
 };
 
@@ -33,8 +36,9 @@ enum class MaxLogitFact : std::size_t {
 ///   v = s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2
 ///   V = (slope^2 v + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
 ///
-/// with the variance of that loss added, and at least the square of `upset`, TF32's where it multiplies: a key much longer
-/// than m whose products cancel has larger errors than m, and may come to have the largest score (LargestError). With a cap, t^2 in V is that of the larger of min(|t|, cap) and slope |t|, and
+/// with the variance of that loss added, and at least the square of `upset`, TF32's where it multiplies, and of that of the
+/// format in which scores are declared to be stored: a key much longer than m whose products cancel, or a score that was larger
+/// before its bias, has larger errors than m, and may come to be the largest (LargestError). With a cap, t^2 in V is that of the larger of min(|t|, cap) and slope |t|, and
 /// slope = 1 - tanh^2 is that of the cap three deviations sqrt(v) closer to 0, where errors may have brought its argument:
 /// those of huge products are larger than what is left to the cap. slope^2 v is at most (2 cap)^2. Structured inputs
 /// (data::Order): v has t_S magnitude^2 instead of t_S t^2 if that is larger, and 4 / 3 t^2 times the square of TF32's unit
