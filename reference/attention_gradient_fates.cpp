@@ -70,8 +70,8 @@ bool exceeds_fp32(const GradientHead& head, std::int64_t i) {
 
 /// True if a product of q and a key that it sees may overflow: a kernel that computes the log-sum-exp again may find NaN.
 bool lse_may_be_nan(const AttentionGradients& gradients, const GradientHead& head, std::int64_t i) {
-  const double size = head.errors->queries.norms[static_cast<std::size_t>(i)] *
-                      std::max(1.0, std::fabs(gradients.problem().factor()));
+  const double size =
+      head.errors->queries.norms[static_cast<std::size_t>(i)] * std::max(1.0, std::fabs(gradients.problem().factor()));
   const op::KeyRange keys = gradients.params().visible(i, head.lengths.queries, head.lengths.keys);
   for (std::int64_t j = keys.begin; j < keys.end; ++j) {
     if (size * head.errors->keys.norms[static_cast<std::size_t>(j)] > kMayOverflow) {
@@ -110,14 +110,13 @@ Fate fate_of_sink(const AttentionGradients& gradients, const GradientHead& head,
   const double sink = gradients.problem().sink(head.index), lse = head.lse[static_cast<std::size_t>(i)];
   const Fate dot = fate_of_product(row(head.gradient, i), row(head.output, i), p.value_channels());
   const double above = sink - lse;
-  const Fate weight =
-      std::isnan(sink) || std::isnan(lse) ? Fate::nan
-      : (std::isinf(sink) && sink > 0) || (std::isinf(lse) && lse < 0) || above > kMayExceed || exceeds_fp32(head, i) ||
-              lse_may_be_nan(gradients, head, i)
-          ? Fate::unknown
-      : std::isinf(above)              ? Fate::zero
-      : above > std::log(kSurelyThere) ? Fate::number
-                                       : Fate::small;
+  const Fate weight = std::isnan(sink) || std::isnan(lse) ? Fate::nan
+                      : (std::isinf(sink) && sink > 0) || (std::isinf(lse) && lse < 0) || above > kMayExceed ||
+                              exceeds_fp32(head, i) || lse_may_be_nan(gradients, head, i)
+                          ? Fate::unknown
+                      : std::isinf(above)              ? Fate::zero
+                      : above > std::log(kSurelyThere) ? Fate::number
+                                                       : Fate::small;
   const bool sees = p.visible(i, head.lengths.queries, head.lengths.keys).size() > 0;
   const bool skipped = !sees && (dot == Fate::nan || dot == Fate::infinite);
   return weight == Fate::nan ? Fate::nan : skipped ? Fate::unknown : times(weight, dot);

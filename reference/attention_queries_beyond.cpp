@@ -27,7 +27,8 @@ double largest_mean(const AttentionProblem& problem) {
 
 }  // namespace
 
-double largest_mean_of_values(const AttentionProblem& problem, std::int64_t batch, std::int64_t head, std::int64_t keys) {
+double largest_mean_of_values(const AttentionProblem& problem, std::int64_t batch, std::int64_t head,
+                              std::int64_t keys) {
   const HeadRows values = problem.values(batch, head);
   const double weights = static_cast<double>(keys) + std::exp(problem.sink(head));
   double largest = 0;

@@ -29,6 +29,18 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+bool has_one_of(const fs::path& directory, const LibraryName& name) {
+  std::error_code ignored;
+  return std::ranges::any_of(name.files, [&](const char* file) { return fs::exists(directory / file, ignored); });
+}
+
+/// Where to look if a folder was requested: there, unless it was meant for others of these libraries.
+std::vector<fs::path> places_for(const LibraryName& name, const fs::path& requested) {
+  const bool of_others = has_one_of(requested, cublaslt_library()) || has_one_of(requested, cublas_library()) ||
+                         has_one_of(requested, cudnn_library());
+  return has_one_of(requested, name) || !of_others ? std::vector{requested} : searched_places();
+}
+
 struct Attempt {
   void* handle = nullptr;
   std::vector<std::string> complaints;  ///< about files that exist but do not load
@@ -137,12 +149,8 @@ std::vector<fs::path> searched_places() {
 
 SharedLibrary::SharedLibrary(const LibraryName& name, const std::string& lib_dir) {
   const std::string requested = lib_dir.empty() ? variable("TE_NUMCHECK_LIB_DIR") : lib_dir;
-  std::vector<fs::path> folders;
-  if (requested.empty()) {
-    folders = searched_places();
-  } else {
-    folders.emplace_back(fs::absolute(requested));
-  }
+  const std::vector<fs::path> folders =
+      requested.empty() ? searched_places() : places_for(name, fs::absolute(requested));
   Attempt attempt;
   for (const fs::path& folder : folders) {
     try_directory(name, folder, attempt);

@@ -38,8 +38,8 @@ struct LibraryName {
 /// A loaded shared object.
 class SharedLibrary {
  public:
-  /// Searches `lib_dir`, or TE_NUMCHECK_LIB_DIR if that is empty; if either is given, nothing else is searched. Without
-  /// them: searched_places(). Throws a core::EnvironmentError that lists where it looked and what the loader said.
+  /// Searches `lib_dir`, or TE_NUMCHECK_LIB_DIR if that is empty, and nothing else, unless that folder has others of these
+  /// libraries but not this one, as that of a wheel does. Otherwise, and without either: searched_places(). Throws a core::EnvironmentError that lists where it looked and what the loader said.
   SharedLibrary(const LibraryName& name, const std::string& lib_dir);
 
   /// Address of a symbol; throws core::EnvironmentError if the library has none by that name.

@@ -89,12 +89,12 @@ class MaxLogit {
 
   SumError scores_;
   ScoreRounding early_;
-  bool ordered_;        ///< partial sums may be as large as the sum of magnitudes
-  double cap_;          ///< infinite without one
+  bool ordered_;               ///< partial sums may be as large as the sum of magnitudes
+  double cap_;                 ///< infinite without one
   MaxLogitFact upset_;         ///< which one counts
   MaxLogitFact stored_upset_;  ///< of declared roundings
-  double alike_;        ///< of operands that are all rounded to TF32 by the same part
-  double lost_ = 0;     ///< bound of what subnormal operands and sums lose
+  double alike_;               ///< of operands that are all rounded to TF32 by the same part
+  double lost_ = 0;            ///< bound of what subnormal operands and sums lose
   double lost_variance_ = 0;
 };
 

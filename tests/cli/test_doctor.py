@@ -106,11 +106,21 @@ class Libraries(DoctorTest):
         found = self.doctor(*SIM, "--lib-dir", self.folder / "lib")
         self.assertEqual(self.library(found, "cublaslt"), {"name": "cublaslt", "usable": True, "required": False,
                                                            "version": "13.2.3", "file": lt, "remark": None})
-        missing = self.library(found, "cudnn")
-        self.assertEqual((missing["usable"], missing["version"], missing["file"]), (False, None, None))
-        self.assertIn(str(self.folder / "lib"), missing["remark"])
         text = self.run_cli("doctor", *SIM, "--lib-dir", self.folder / "lib", code=0).stdout
         self.assertIn(f"13.2.3 ({lt})", text)
+
+    def test_that_a_folder_of_another_library_lacks(self):
+        self.needs_cuda_build()
+        self.wheel("lib", ".", "libcublasLt.so.13")
+        usual = self.library(self.doctor(*SIM), "cudnn")
+        self.assertEqual(self.library(self.doctor(*SIM, "--lib-dir", self.folder / "lib"), "cudnn"), usual)
+
+    def test_that_a_folder_without_libraries_lacks(self):
+        self.needs_cuda_build()
+        missing = self.library(self.doctor(*SIM, "--lib-dir", self.folder), "cudnn")
+        self.assertEqual((missing["usable"], missing["version"], missing["file"]), (False, None, None))
+        self.assertIn(str(self.folder), missing["remark"])
+        text = self.run_cli("doctor", *SIM, "--lib-dir", self.folder, code=0).stdout
         self.assertRegex(text, r"(?m)^note +cudnn +cudnn was not found: ")
 
     def test_one_that_crashes_leaves_the_others(self):

@@ -13,6 +13,7 @@
 #include "attention_rounding_case.hpp"
 #include "model/eager_attention.hpp"
 #include "tolerance/attention_bwd_slope.hpp"
+#include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_slope.hpp"
 
 namespace numcheck::reference {
@@ -97,6 +98,49 @@ TEST(AttentionAlikeRounding, of_changes_that_are_all_the_same_is_predicted) {
   std::ranges::fill(dq.row_facts.at(static_cast<std::size_t>(tolerance::GradientFact::alike_gradients)).span(), 0.0F);
   EXPECT_GT(fit_of(c.backward, c.backward_values, "dq", got.find("dq")->second, declared(kernel)).rms, 1.3)
       << "the case shows nothing";
+}
+
+TEST(AttentionAlikeRounding, of_scores_beside_others_far_beyond_the_cap_is_predicted) {
+  Unfused kernel = kernel_of("bf16", "none", 2);  // a post_scale bias
+  kernel.p.softcap = 1;
+  kernel.p.sq = 400;
+  RoundingCase c(kernel, {"saturated", 20});
+  for (std::size_t key = 0; key < 3; ++key) {  // small products, and a bias by which these keys weigh most
+    std::fill_n(c.inputs["k"].begin() + static_cast<std::ptrdiff_t>(key) * kernel.p.d, kernel.p.d, 0x1p-7);
+  }
+  for (std::size_t n = 0; n < c.inputs["bias"].size(); ++n) {
+    c.inputs["bias"][n] = n % static_cast<std::size_t>(kernel.p.sk) < 3 ? c.inputs["bias"][n] + 6 : c.inputs["bias"][n];
+    c.inputs["bias"][n] = core::round_to(c.inputs["bias"][n], core::Dtype::bf16);
+  }
+  c.derive_again();
+  const Outputs got = kernel.forward(c.inputs);
+  const testing::Fit fit = fit_of(c.forward, c.forward_values, "lse", got.at("lse"), declared(kernel));
+  EXPECT_LE(fit.worst, 1);
+  EXPECT_LE(fit.rms, 1.3);
+  EXPECT_GE(fit.rms, 0.3) << "the prediction is too large to see a fault";
+}
+
+TEST(AttentionAlikeRounding, may_make_another_score_the_largest) {
+  op::AttentionFwdParams p;
+  p.heads = p.sq = p.d = 1;
+  p.sk = 2;
+  p.scale = p.softcap = 1;
+  p.bias = "post_scale";
+  p.max_logit = true;
+  const testing::Problem problem{&op::attention_fwd(), attention_fwd_reference(), op::to_params(p), "bf16"};
+  // tanh 3.6 is 0.9985, in BF16 it is 1: the second score is -0.0015, as it is stored it is 0.
+  const op::Values values =
+      testing::evaluate(problem, {{"q", {1}}, {"k", {-0x1p-20, 3.59375}}, {"v", {1, 1}}, {"bias", {0, -1}}});
+  const double error = -testing::value_of(values, "max_logit")[0];
+  std::vector<float> bound(1), deviation(1);
+  const auto predict = [&](const model::AttentionRounding& rounding) {
+    tolerance::max_logit_error(request_of(problem, rounding), values, bound, deviation);
+  };
+  predict({});
+  EXPECT_GT(error, 6 * static_cast<double>(deviation[0])) << "the case shows nothing";
+  predict(model::eager_rounding(p, *op::find_mode("bf16")));
+  EXPECT_LE(error, static_cast<double>(bound[0]));
+  EXPECT_LE(error, 2 * static_cast<double>(deviation[0]));
 }
 
 TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {

@@ -135,6 +135,25 @@ TEST_F(SpecialGradients, a_query_whose_scores_exceed_fp32_is_not_determined) {
   EXPECT_EQ(pattern("dv"), "??????");
 }
 
+TEST_F(SpecialGradients, the_sink_of_a_query_whose_products_overflow_is_not_determined) {
+  p_.heads = 2;
+  p_.softmax = "learnable";
+  p_.layout = "bhsd";
+  problem_.params = op::to_params(p_);
+  inputs_ = {{"softmax_offset", {0.5, 0.5}}, {"o", Numbers(12)}, {"lse", Numbers(6, 0.5)}};
+  for (const char* port : {"q", "k", "v", "do"}) {
+    inputs_[port] = noise(12, 1, 1, 0);
+  }
+  inputs_["q"][6] = kNan;  // in head 1, the first query
+  values_ = testing::evaluate(problem_, inputs_);
+  EXPECT_EQ(pattern("dsoftmax_offset"), "..");
+  inputs_["q"][0] = inputs_["k"][0] = inputs_["q"][1] = 0x1p65;
+  inputs_["k"][1] =
+      -0x1p66;  // 2^130 - 2^131 is a negative score, or NaN to a kernel that computes the log-sum-exp again
+  values_ = testing::evaluate(problem_, inputs_);
+  EXPECT_EQ(pattern("dsoftmax_offset"), "?.");
+}
+
 TEST_F(SpecialGradients, overflow_inside_a_row_leaves_the_others_alone) {
   inputs_["do"][4] = inputs_["v"][4] = 0x1p64;  // the last query's dp overflows
   evaluate();

@@ -44,14 +44,15 @@ op::AttentionParams padded(std::int64_t key_heads) {
 /// A case, and what a device delivers: at first what is expected, rounded to the outputs' formats.
 class DeviceRun {
  public:
-  DeviceRun(const op::Op& op, const op::Reference& reference, const op::AttentionParams& p, std::string_view mode)
+  DeviceRun(const op::Op& op, const op::Reference& reference, const op::AttentionParams& p, std::string_view mode,
+            double sigma = 1)
       : p_(p), problem_{&op, reference, op::to_params(p), mode} {
     for (const op::Port& port : problem_.ports()) {
       if (port.role == op::Role::input) {
         const auto size = static_cast<std::size_t>(port.elements());
-        inputs_[std::string(port.name)] = !port.is_generated()
-                                              ? testing::derived(problem_, inputs_, port.name, Numbers(size))
-                                              : testing::noise(size, static_cast<unsigned>(inputs_.size()) + 1);
+        inputs_[std::string(port.name)] =
+            !port.is_generated() ? testing::derived(problem_, inputs_, port.name, Numbers(size))
+                                 : testing::noise(size, static_cast<unsigned>(inputs_.size()) + 1, sigma, 0);
       }
     }
     expected_ = testing::evaluate(problem_, inputs_);
@@ -161,6 +162,24 @@ TEST(AttentionDiagnosis, outputs_of_queries_without_keys_that_are_not_written_ar
     run.lose(port, kOnlyQueries);
     EXPECT_EQ(run.share(port, kEmpty, About::unwritten), 1) << port;
     EXPECT_EQ(run.share(port, kEmpty, About::numbers), 0) << port;
+  }
+}
+
+TEST(AttentionDiagnosis, fp16_scores_that_overflow_before_they_are_scaled_are_named) {
+  constexpr const char* kCause = "scores above 65504 overflow in fp16";
+  for (const char* bias : {"pre_scale", "post_scale"}) {
+    op::AttentionParams p = padded(2);
+    p.mask = "none";
+    p.bias = bias;
+    p.scale = 1e-4;  // scores of 7000 are products of 7 10^7
+    DeviceRun run(op::attention_fwd(), attention_fwd_reference(), p, "fp16", 5000);
+    for (const char* port : {"o", "lse"}) {
+      run.lose(port, 0, false);
+    }
+    for (const char* port : {"o", "lse"}) {
+      EXPECT_EQ(run.share(port, kCause, About::pattern), bias == std::string("pre_scale") ? 1 : 0)
+          << port << ", " << bias;
+    }
   }
 }
 

@@ -106,6 +106,16 @@ TEST_F(Wheels, below_the_working_folder_are_not_looked_for) {
   fs::current_path(before);
 }
 
+TEST_F(Wheels, that_are_named_need_not_have_every_library) {
+  const fs::path installed = install("env/lib/python3.12/site-packages", "nvidia/cu13/lib", kFiles[0]);
+  const fs::path cudnn = install("other", "nvidia/cudnn/lib", "libcudnn.so.9").parent_path();
+  set("VIRTUAL_ENV", "env");
+  EXPECT_EQ(SharedLibrary(kFake, cudnn).path(), installed);
+  EXPECT_THROW(SharedLibrary(kFake, cudnn.parent_path()), core::EnvironmentError) << "a folder that has none";
+  const fs::path named = install("other", "nvidia/cudnn/lib", kFiles[1]);
+  EXPECT_EQ(SharedLibrary(kFake, cudnn).path(), named);
+}
+
 TEST_F(Wheels, are_inspected_with_version_and_file) {
   const fs::path file = install("env/lib/python3.12/site-packages", "nvidia/cu13/lib", kFiles[0]);
   set("VIRTUAL_ENV", "env");
