@@ -25,8 +25,8 @@ op::Port port_of(const plan::Case& c, const std::string& port) {
 }  // namespace
 
 std::string diagnosis_html(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
-                           std::span<const std::string> notes) {
-  DiagnosisPage page{.title = subject.c.id, .text = diagnosis_text(subject, diagnosis, notes, true, false)};
+                           std::span<const std::string> notes, const std::string& again) {
+  DiagnosisPage page{.title = subject.c.id, .text = diagnosis_text(subject, diagnosis, notes, again, true, false)};
   const std::string& port = diagnosis.port;
   if (const auto before = port.empty() ? std::nullopt : picture_of(diagnosis.declared, port)) {
     page.maps.push_back({fmt::format("{} as declared", port), *before, port_of(subject.c, port)});

@@ -196,7 +196,7 @@ std::string inputs_apart_text(const std::vector<diagnose::Apart>& all, bool colo
 }
 
 std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& diagnosis,
-                           std::span<const std::string> notes, bool verbose, bool colour) {
+                           std::span<const std::string> notes, const std::string& again, bool verbose, bool colour) {
   plan::Case c = subject.c;
   c.inputs.ports.clear();
   plan::identify(c);
@@ -242,7 +242,31 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
   for (const std::string& note : notes) {
     text += paragraph("note", core::printable(note), colour);
   }
+  if (diagnosis.kind != Diagnosis::Kind::correct) {
+    text += paint(fmt::format("{:<{}}", "again", kLabel), Colour::bold, colour) + again +
+            "\n";  // in one line, to be pasted
+  }
   return text;
+}
+
+std::string diagnosis_line(const Diagnosis& diagnosis) {
+  switch (diagnosis.kind) {
+    case Diagnosis::Kind::correct:
+      return diagnosis.declared.failing.empty()
+                 ? "correct: every gate passes\n"
+                 : fmt::format("correct, but {}\n", core::printable(diagnosis.declared.failing));
+    case Diagnosis::Kind::undecided:
+      return fmt::format("undecided: {}\n", core::printable(diagnosis.declared.failing));
+    case Diagnosis::Kind::misbehaved:
+    case Diagnosis::Kind::explained:
+    case Diagnosis::Kind::unexplained:
+      break;
+  }
+  const bool explained = !diagnosis.passing.empty();
+  const std::string cause =
+      explained ? core::printable(diagnosis.passing.front().cause) : closest_text(diagnosis.excluded);
+  return fmt::format("{}: {}{}\n", diagnosis.port.empty() ? "the run misbehaved" : diagnosis.port + " is wrong",
+                     explained && diagnosis.passing.front().is_consistent_only ? "perhaps: " : "", cause);
 }
 
 }  // namespace numcheck::app

@@ -10,9 +10,14 @@
 
 namespace numcheck::app {
 
-/// Verdict, cause, evidence, what was excluded (all of it if `verbose`), remedy. `notes` say what was read from the tensors.
+/// Verdict, cause, evidence, what was excluded (all of it if `verbose`), remedy, and how to see it again. `notes` say what was
+/// read from the tensors, `again` is a command.
 [[nodiscard]] std::string diagnosis_text(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
-                                         std::span<const std::string> notes, bool verbose, bool colour);
+                                         std::span<const std::string> notes, const std::string& again, bool verbose,
+                                         bool colour);
+
+/// The verdict and its cause on one line: "d is wrong: C was not added".
+[[nodiscard]] std::string diagnosis_line(const diagnose::Diagnosis& diagnosis);
 
 /// How far two results are from each other, a line for each output.
 [[nodiscard]] std::string apart_text(const std::vector<diagnose::Apart>& all, bool colour);

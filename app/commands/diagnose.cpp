@@ -18,6 +18,7 @@
 #include "diagnose/diagnosis_json.hpp"
 #include "diagnose/gather.hpp"
 #include "diagnose/search.hpp"
+#include "diagnose_again.hpp"
 #include "diagnosis_html.hpp"
 #include "diagnosis_text.hpp"
 #include "execution_options.hpp"
@@ -25,6 +26,7 @@
 #include "given_tensors.hpp"
 #include "machine/device.hpp"
 #include "output_checks.hpp"
+#include "reproduce.hpp"
 #include "rerun.hpp"
 #include "screen_text.hpp"
 
@@ -168,13 +170,27 @@ class DiagnoseCommand : public Command {
     return effort;
   }
 
-  [[nodiscard]] static std::string text_of(const Context& context, const Answer& answer) {
-    return diagnosis_text(answer.gathered.subject, answer.diagnosis, answer.gathered.notes,
-                          context.common.verbosity() > 0, context.terminal.colour_on_stdout());
+  [[nodiscard]] std::string text_of(const Context& context, const Answer& answer) const {
+    return context.common.verbosity() < 0
+               ? diagnosis_line(answer.diagnosis)
+               : diagnosis_text(answer.gathered.subject, answer.diagnosis, answer.gathered.notes, again(answer),
+                                context.common.verbosity() > 0, context.terminal.colour_on_stdout());
   }
 
-  [[nodiscard]] static nlohmann::json json_of(const Answer& answer) {
-    return diagnose::diagnosis_json(answer.gathered.subject, answer.diagnosis, answer.gathered.notes);
+  [[nodiscard]] nlohmann::json json_of(const Answer& answer) const {
+    nlohmann::json json = diagnose::diagnosis_json(answer.gathered.subject, answer.diagnosis, answer.gathered.notes);
+    json["reproduce"] = again(answer);
+    return json;
+  }
+
+  /// The command that gives this answer.
+  [[nodiscard]] std::string again(const Answer& answer) const {
+    if (case_.empty()) {
+      return diagnose_again(tensors_, {.against = against_, .device = device_, .effort = effort_},
+                            answer.gathered.subject);
+    }
+    return fmt::format("te-numcheck diagnose --case {} {}{}", shell_word(case_), shell_word(tensors_.op),
+                       device_.empty() ? "" : " --device " + shell_word(device_));
   }
 
   core::ExitCode answer(Context& context, const Answer& answer) const {
@@ -185,7 +201,8 @@ class DiagnoseCommand : public Command {
       write_json(context, json_of(answer));
     }
     if (!html_.empty()) {
-      const std::string page = diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes);
+      const std::string page =
+          diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes, again(answer));
       html_ == "-" ? context.terminal.data(page) : core::write_file(html_, page);
     }
     return exit_code(answer.diagnosis);
