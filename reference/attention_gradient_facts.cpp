@@ -24,11 +24,15 @@ double ratio(double sum, double of) {
   return sum == 0 ? 0 : sum / of;
 }
 
-/// 1 if numbers whose weights, first and second moments these are differ by less than 2^-8 of their mean, and hence, as
-/// inputs are numbers of a few bits, mostly not at all; 0 if they differ by more.
+/// How much numbers whose weights, first and second moments these are differ, relative to their root mean square.
+double relative_spread(double weights, double first, double second) {
+  return second <= 0 ? 1 : std::sqrt(std::max(0.0, 1 - square(first) / (weights * second)));
+}
+
+/// 1 if such numbers differ by less than 2^-8 of their mean, and hence, as inputs are numbers of a few bits, mostly not at
+/// all; 0 if they differ by more.
 double alike(double weights, double first, double second) {
-  const double differ = second <= 0 ? 1 : 1 - square(first) / (weights * second);
-  return differ < 0x1p-16 ? 1 : 0;
+  return relative_spread(weights, first, second) < 0x1p-8 ? 1 : 0;
 }
 
 RoundingConstants rounding_to(core::Dtype dtype) {
@@ -213,6 +217,7 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::largest_gradient, sum(kLargestGradient));
   set(GradientFact::alike_scores, alike(sum(kPlain), sum(kPlainScore), sum(kPlainScoreSquare)));
   set(GradientFact::alike_gradients, alike(sum(kPlain), sum(kPlainGradient), sum(kPlainGradientSquare)));
+  set(GradientFact::score_spread, relative_spread(sum(kPlain), sum(kPlainScore), sum(kPlainScoreSquare)));
   set(GradientFact::equal_pairs, sum(kReachSquare) == 0 ? 0 : sum(kShare) / sum(kReachSquare));
   set(GradientFact::largest_change, sum(kLargestChange));
   set(GradientFact::largest_term, sum(kLargestTerm));

@@ -57,6 +57,7 @@ enum class GradientFact : std::size_t {
   spacing,           ///< of subnormals among what is rounded, scale p w (dv: p): only in FP8, by the tensor's scale
   alike_scores,      ///< 1 if all scores q k of the row are the same to 2^-8, in root mean squares over p; otherwise 0
   alike_gradients,   ///< of dq and dk, the same of dp
+  score_spread,      ///< how much the row's scores q k differ, relative to their root mean square
   equal_pairs,       ///< n = sum p |x|^2 / sum (p slope |x|)^2
   // For declared roundings only; s' is the score before a post_scale bias or alibi, but after a cap and other biases:
   inner_square,      ///< mean_(p w)^2 of s'^2, but for dq of s'^2 (1 - 2 p): a part of an error is in lse, too

@@ -81,6 +81,16 @@ double GradientRounding::alike_weights(const GradientRow& facts) const {
   return weight_steps_ * unit_ * std::max(share, facts[GradientFact::alike_scores]);
 }
 
+double GradientRounding::alike_caps(const GradientRow& facts) const {
+  if (of_queries_ || !what_.scores || cap_ == 0) {
+    return 0;  // what all keys of a query share is in their log-sum-exp
+  }
+  constexpr double kRoundings = 3;  // of the quotient, of its tanh, and of that times the cap
+  const double spread = facts[GradientFact::score_spread];
+  const double same = spread == 0 ? 1 : std::min(1.0, unit_ / (std::sqrt(std::numbers::pi) * spread));
+  return kRoundVariance * square(unit_) * kRoundings * std::max(0.0, facts[GradientFact::inner_square]) * same;
+}
+
 double GradientRounding::alike_changes(const GradientRow& facts) const {
   return dp_steps_ * unit_ * (keeps_alike_ ? 1 : facts[GradientFact::alike_gradients]);
 }
@@ -125,13 +135,17 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   constexpr double kEverywhere =
       0.25;  // no more than kAttentionKappa deviations if every row has the largest such error
   row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic}) +
-               kEverywhere * square(alike_weights(facts));
+               kEverywhere * square(alike_weights(facts)) + alike_caps(facts);
   row.dots = kEverywhere * square(alike_changes(facts) * facts[GradientFact::own_dot]);
-  if (what_.weights || what_.score_gradients) {
-    row.lost = subnormal_ * std::max({1.0, factor, cap_}) *
-               (1 + steps_ + kept_ + (what_.weights ? facts[GradientFact::largest_gradient] : 0));
-  }
+  row.lost = lost(facts, factor);
   return row;
+}
+
+double GradientRounding::lost(const GradientRow& facts, double factor) const {
+  return what_.weights || what_.score_gradients
+             ? subnormal_ * std::max({1.0, factor, cap_}) *
+                   (1 + steps_ + kept_ + (what_.weights ? facts[GradientFact::largest_gradient] : 0))
+             : 0;
 }
 
 GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, const BiasElement& element) const {

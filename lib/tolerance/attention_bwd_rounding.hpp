@@ -103,12 +103,17 @@ class GradientRounding {
   [[nodiscard]] double alike_weights(const GradientRow& facts) const;
   /// The same of dp, as a part of itself.
   [[nodiscard]] double alike_changes(const GradientRow& facts) const;
+  /// What underflow takes of a pair; `factor` as above.
+  [[nodiscard]] double lost(const GradientRow& facts, double factor) const;
   /// Standard deviation of what all rows of a head of dk or dv may have in common, as a part of themselves: every query's own
   /// lse is recomputed from rounded scores. Queries are independent, but of uneven ones a single one may count.
   [[nodiscard]] double alike_statistics(const GradientRow& facts) const;
 
  private:
   [[nodiscard]] double score_variance(const GradientRow& facts) const;
+  /// Of dk and dv with a cap, the variance that weights of a row have in common: scores that are rounded to the same number
+  /// before the cap have the same three roundings in it. Of scores that differ by r of their size, u / (sqrt(pi) r) are.
+  [[nodiscard]] double alike_caps(const GradientRow& facts) const;
   /// Of the slope of a cap.
   [[nodiscard]] double slope_variance() const;
   /// True if rounded parts of an element of dbias, `magnitudes` at most in sum, may be infinite and the element need not be,

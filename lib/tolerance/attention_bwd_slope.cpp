@@ -27,6 +27,7 @@ class RowShifts {
       : judged_(judged),
         stored_(request, p, port, judged),
         unit_(AttentionProducts(request).unit()),
+        factor_(std::fabs(p.factor())),
         ordered_(is_any_ordered(request)),
         rounded_alike_(core::dtype_info(request.output).unit_roundoff / 2) {
     const AttentionProducts products(request);
@@ -55,6 +56,11 @@ class RowShifts {
   }
   /// Of weights, by declared roundings.
   [[nodiscard]] double stored(std::size_t row) const { return stored_.alike_weights(GradientRow(judged_, row)); }
+  /// Bound of the length of a row's error where weights or gradients of scores are stored as subnormal numbers, or as 0.
+  [[nodiscard]] double lost(std::size_t row) const {
+    const GradientRow facts(judged_, row);
+    return stored_.lost(facts, factor_) * std::sqrt(facts[GradientFact::terms]) * facts[GradientFact::length];
+  }
   /// Of what all rows of a head have in common, by declared roundings of scores.
   [[nodiscard]] double of_head(std::size_t row) const {
     return kErrors * stored_.alike_statistics(GradientRow(judged_, row));
@@ -63,7 +69,7 @@ class RowShifts {
  private:
   const op::OutputValues& judged_;
   GradientRounding stored_;
-  double unit_;
+  double unit_, factor_;
   bool ordered_;
   double rounded_alike_, shrunk_ = 0;
 };
@@ -136,8 +142,9 @@ std::vector<float> row_slopes(const model::ModelRequest& request, const op::Valu
       truncated += square == 0 ? 0 : square * shifts.truncated(row, at);
     }
     const double alike = signal == 0 ? 0 : std::fabs(truncated) / signal;
-    slopes[shape.first_of(row) / channels] = static_cast<float>(std::fabs(shifts.shift(row)) + shifts.single(row) +
-                                                                alike + shifts.stored(row) + shifts.of_head(row));
+    const double lost = signal == 0 ? 0 : std::min(1.0, shifts.lost(row) / std::sqrt(signal));
+    slopes[shape.first_of(row) / channels] = static_cast<float>(
+        std::fabs(shifts.shift(row)) + shifts.single(row) + alike + lost + shifts.stored(row) + shifts.of_head(row));
   }
   return slopes;
 }

@@ -143,6 +143,37 @@ TEST(AttentionAlikeRounding, may_make_another_score_the_largest) {
   EXPECT_LE(error, 2 * static_cast<double>(deviation[0]));
 }
 
+TEST(AttentionAlikeRounding, of_scores_below_a_cap_that_are_few_numbers_is_predicted) {
+  Unfused kernel = kernel_of("bf16", "none", 3);
+  kernel.p.sq = 128;
+  kernel.p.sk = 32;
+  kernel.p.d = 64;
+  RoundingCase c(kernel, {"near 8 / 30", 0.0625, 1, 0.0625, 1, 1, 0.0625});
+  std::ranges::for_each(c.inputs["do"], [](double& x) { x = core::round_to(x + 1, core::Dtype::bf16); });
+  c.derive_again();
+  const Outputs got = kernel.backward(c.inputs);
+  const auto rms = [&] {
+    return fit_of(c.backward, c.backward_values, "dv", got.find("dv")->second, declared(kernel)).rms;
+  };
+  EXPECT_LE(rms(), 1.3);
+  op::OutputValues& dv = *std::ranges::find(c.backward_values.outputs, "dv", &op::OutputValues::port);
+  std::ranges::fill(dv.row_facts.at(static_cast<std::size_t>(tolerance::GradientFact::score_spread)).span(), 1.0F);
+  EXPECT_GT(rms(), 1.3) << "the case shows nothing";
+}
+
+TEST(AttentionAlikeRounding, to_zero_is_all_of_a_row) {
+  Unfused kernel = kernel_of("fp16", "none", 2);  // a learnable sink
+  kernel.p.bias = "none";
+  RoundingCase c(kernel, {"normal"});
+  const auto largest_slope = [&] {
+    return std::ranges::max(tolerance::row_slopes(request_of(c.backward, declared(kernel)), c.backward_values, "dq"));
+  };
+  EXPECT_LT(largest_slope(), 0.1F);
+  c.inputs["softmax_offset"][0] = 22;  // weights of 10^-10, which FP16 does not hold: the first head's dq are 0
+  c.derive_again();
+  EXPECT_GE(largest_slope(), 1.0F);
+}
+
 TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {
   Unfused kernel = kernel_of("bf16", "none", 5);
   kernel.p.dropout = 0.15;  // 1 / 0.85 = 1.1765, and the nearest BF16 number is 0.27 % more
