@@ -186,9 +186,9 @@ TEST_F(AttentionKernel, sums_by_hand) {
     const RoundingSums rounded = attention_kernels().rounding_sums(keys);
     EXPECT_EQ(rounded.inner2, 9);
     EXPECT_EQ(rounded.power2, 1.25);
-    EXPECT_EQ(rounded.rounded1, 12);  // max(|t|, |s|) is 2 and 4, t before the cap
-    EXPECT_EQ(rounded.rounded2, 8);
-    EXPECT_EQ(rounded.rounded3, 6);
+    EXPECT_EQ(rounded.rounded1, 8.5);  // max(|t|, |s|) is 2 and 3, of which t is no more than the cap
+    EXPECT_EQ(rounded.rounded2, 6.25);
+    EXPECT_EQ(rounded.rounded3, 5.125);
   });
 }
 
