@@ -146,9 +146,9 @@ void search_large(const Subject& subject, const Subject& part, const verdict::Ou
   if (!most_are_wrong) {
     in_part.singles();
   }
-  constexpr double kLeast = 1;
+  constexpr double kLeast = 1, kToConclude = 1.3;  // what explains the part is judged on all of it
   in_part.pairs(effort.pairs_s == 0 ? 0
-                                    : std::clamp(effort.pairs_s - seconds_since(start),
+                                    : std::clamp(effort.pairs_s - kToConclude - seconds_since(start),
                                                  std::min(kLeast, effort.pairs_s), effort.pairs_s));
   in_part.findings();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ constexpr std::uint64_t kFewestOutputs = 128;
 constexpr std::uint64_t kFewestTelling = 32;  // outputs that the expected values leave unexplained
 constexpr std::uint64_t kRest = 16;           // of which one in so many may be unexplained by the replayed values
 constexpr std::uint64_t kFewestMoved = 8;     // outputs that only a factor explains
+constexpr std::uint64_t kFewestNumbers = 8;   // that were stored: some factor makes a few numbers of any other few
 
 /// The x of (1 + x) p that are rounded to what was stored.
 struct Interval {
@@ -32,8 +34,22 @@ bool has_factor(double predicted) {
   return std::isfinite(predicted) && predicted != 0;
 }
 
-bool is_telling(std::uint64_t count, std::uint64_t expected) {
-  return count >= kFewestOutputs && count - expected >= kFewestTelling;
+bool is_telling(std::uint64_t count, std::uint64_t expected, std::uint64_t numbers) {
+  return count >= kFewestOutputs && count - expected >= kFewestTelling && numbers >= kFewestNumbers;
+}
+
+/// How many different numbers were stored.
+std::uint64_t numbers_of(std::span<const ReplayedOutput> outputs) {
+  std::set<double> numbers;
+  for (const ReplayedOutput& output : outputs) {
+    if (has_factor(output.expected)) {
+      numbers.insert(output.low);
+    }
+    if (numbers.size() >= kFewestNumbers) {
+      break;
+    }
+  }
+  return numbers.size();
 }
 
 /// Most intervals that share a point, and where; of several such places the one closest to 0.
@@ -76,7 +92,7 @@ Most most_shared(const std::vector<Interval>& intervals) {
 }  // namespace
 
 bool ScaleFit::identified() const noexcept {
-  return is_telling(count, expected) && (count - scaled) * kRest <= count - expected;
+  return is_telling(count, expected, numbers) && (count - scaled) * kRest <= count - expected;
 }
 
 bool are_telling(std::span<const ReplayedOutput> outputs) {
@@ -86,7 +102,7 @@ bool are_telling(std::span<const ReplayedOutput> outputs) {
       intervals.push_back(interval_of(output, output.expected));
     }
   }
-  return is_telling(intervals.size(), most_shared(intervals).count);
+  return is_telling(intervals.size(), most_shared(intervals).count, numbers_of(outputs));
 }
 
 ScaleFit fit_scale(std::span<const ReplayedOutput> outputs) {
@@ -101,6 +117,7 @@ ScaleFit fit_scale(std::span<const ReplayedOutput> outputs) {
   }
   const Most most = most_shared(of_replayed);
   fit.count = of_replayed.size();
+  fit.numbers = numbers_of(outputs);
   fit.scaled = most.count;
   fit.low = most.low;
   fit.high = most.high;

@@ -25,6 +25,7 @@ struct ReplayedOutput {
 /// expected value is zero or not finite do not count.
 struct ScaleFit {
   std::uint64_t count = 0;
+  std::uint64_t numbers = 0;   ///< different ones that were stored, counted as far as it matters
   std::uint64_t unscaled = 0;  ///< by the replayed value, x = 0
   std::uint64_t scaled = 0;    ///< by the replayed value, with the x that explains most
   std::uint64_t expected = 0;  ///< by the expected value, with the x that explains most
@@ -32,7 +33,7 @@ struct ScaleFit {
 
   /// Whether the errors' random part is that of the replayed arithmetic, whatever factor comes on top: of what no factor
   /// makes of the exact result, at least 15 of 16 outputs are replayed. Other orders of summation have other rounding errors,
-  /// and an output format that hides them identifies nothing.
+  /// and an output format that hides them, or that left only a few different numbers, identifies nothing.
   [[nodiscard]] bool identified() const noexcept;
 };
 

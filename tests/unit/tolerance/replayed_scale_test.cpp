@@ -85,6 +85,19 @@ TEST(ReplayedScale, says_nothing_where_the_output_hides_the_errors) {
   EXPECT_EQ(fit_scale({}).count, 0U);
 }
 
+// Nearly equal sums, as another order of summation makes them, which are all less by the same part.
+TEST(ReplayedScale, says_nothing_of_a_few_numbers) {
+  std::vector<ReplayedOutput> outputs;
+  for (std::uint32_t n = 0; n < 192; ++n) {
+    const double y = 13786 + uniform(n, 0), stored = core::round_to(y * 1.0255 + 6 * uniform(n, 1), core::Dtype::fp16);
+    const double replayed = core::round_to(stored * (1 - 0.028), core::Dtype::fp16);
+    outputs.push_back({replayed, y, stored - 4, stored + 4});
+  }
+  EXPECT_GT(fit_scale(outputs).scaled, 180U) << "the case shows nothing";
+  EXPECT_FALSE(judge_scale(fit_scale(outputs), {}, "a schedule").has_value());
+  EXPECT_FALSE(are_telling(outputs));
+}
+
 // Replaying costs time, so it is asked before.
 TEST(ReplayedScale, is_not_tried_where_expected_values_explain_the_outputs) {
   const auto telling = [](const Made& made) {
