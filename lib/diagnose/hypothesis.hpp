@@ -85,6 +85,7 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> attention_window_rows();
 [[nodiscard]] std::span<const CatalogueRow> changed_input_rows();
 [[nodiscard]] std::span<const CatalogueRow> misapplied_rows();
+[[nodiscard]] std::span<const CatalogueRow> eager_rows();
 [[nodiscard]] std::span<const CatalogueRow> operand_rows();
 [[nodiscard]] std::span<const CatalogueRow> formula_rows();
 [[nodiscard]] std::span<const CatalogueRow> output_rows();
