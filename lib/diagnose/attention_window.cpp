@@ -9,30 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "diagnose/attention_positions.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "op/attention_params.hpp"
 
 namespace numcheck::diagnose {
 namespace {
-
-/// The first and the last position with wrong elements, of outputs whose rows are queries; the last is before the first if there
-/// is none.
-struct Positions {
-  std::int64_t first = 0, last = -1;
-};
-
-Positions wrong_positions(const Evidence& evidence) {
-  const op::Port port = port_of(evidence);
-  Positions found{port.rows, -1};
-  for (std::size_t i = 0; i < evidence.is_wrong.size(); ++i) {
-    if (evidence.is_wrong[i] != 0) {
-      const std::int64_t position = static_cast<std::int64_t>(i) / port.cols % port.rows;
-      found.first = std::min(found.first, position);
-      found.last = std::max(found.last, position);
-    }
-  }
-  return found;
-}
 
 Hypothesis with_window(const Evidence& evidence, std::string_view side, std::int64_t size) {
   const plan::Case& c = evidence.subject.c;
@@ -79,6 +61,19 @@ constexpr std::array kRows = {CatalogueRow{"window_left=NUMBER, window_right=NUM
                                            "attention with a sliding window that is not declared", &windows}};
 
 }  // namespace
+
+Positions wrong_positions(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  Positions found{port.rows, -1};
+  for (std::size_t i = 0; i < evidence.is_wrong.size(); ++i) {
+    if (evidence.is_wrong[i] != 0) {
+      const std::int64_t position = static_cast<std::int64_t>(i) / port.cols % port.rows;
+      found.first = std::min(found.first, position);
+      found.last = std::max(found.last, position);
+    }
+  }
+  return found;
+}
 
 std::span<const CatalogueRow> attention_window_rows() {
   return kRows;
