@@ -95,6 +95,7 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
 [[nodiscard]] std::span<const CatalogueRow> keys_left_out_rows();
 [[nodiscard]] std::span<const CatalogueRow> line_rows();
+[[nodiscard]] std::span<const CatalogueRow> quantised_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> rope_angle_rows();
 [[nodiscard]] std::span<const CatalogueRow> simulated_rows();
 [[nodiscard]] std::span<const CatalogueRow> statistics_rows();
