@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -129,10 +130,13 @@ std::vector<Hypothesis> interleaved(const Evidence& evidence) {
   return all;
 }
 
+/// What has a scale of its own.
+enum class Scaled { tensor, rows, columns };
+
 /// How a tensor is quantised.
 struct Quantiser {
   std::optional<Dtype> dtype;  ///< nothing: INT8
-  bool by_row = false;         ///< a scale for each row, not one for all
+  Scaled scaled = Scaled::tensor;
   std::string_view what, spelled;
 };
 
@@ -140,34 +144,43 @@ struct Quantiser {
 /// number that it divides by; others divide.
 prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, const Quantiser& way,
                                  bool by_inverse) {
-  const std::size_t line = way.by_row ? static_cast<std::size_t>(port.cols) : x.size();
   constexpr double kTopInt8 = 127;
-  const double top = way.dtype.has_value() ? core::dtype_info(*way.dtype).max_finite : kTopInt8;
+  const auto cols = static_cast<std::size_t>(port.cols);
+  const auto line_of = [&](std::size_t i) {
+    return way.scaled == Scaled::rows      ? i / cols
+           : way.scaled == Scaled::columns ? i / (cols * static_cast<std::size_t>(port.rows)) * cols + i % cols
+                                           : 0;
+  };
+  std::vector<double> largest(x.size() == 0 ? 0 : line_of(x.size() - 1) + 1);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double& most = largest[line_of(i)];
+    most = std::isfinite(x[i]) ? std::max(most, std::abs(x[i])) : most;
+  }
+  // In FP32, as those who quantise do: a number at a boundary would otherwise fall to the other side.
+  const auto codes = static_cast<float>(way.dtype.has_value() ? core::dtype_info(*way.dtype).max_finite : kTopInt8);
   auto values = std::make_shared<core::Buffer<double>>(x.size());
-  for (std::size_t begin = 0; begin < x.size(); begin += line) {
-    double largest = 0;
-    for (std::size_t i = begin; i < begin + line; ++i) {
-      largest = std::isfinite(x[i]) ? std::max(largest, std::abs(x[i])) : largest;
-    }
-    // In FP32, as those who quantise do: a number at a boundary would otherwise fall to the other side.
-    const auto most = static_cast<float>(largest), codes = static_cast<float>(top);
-    const float scale = !(largest > 0) ? 1 : by_inverse ? most * (1 / codes) : most / codes;
-    for (std::size_t i = begin; i < begin + line; ++i) {
-      const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
-      const double code =
-          way.dtype.has_value() ? core::round_to(scaled, *way.dtype, core::Overflow::saturate) : std::nearbyint(scaled);
-      (*values)[i] = static_cast<double>(static_cast<float>(code) * scale);
-    }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto most = static_cast<float>(largest[line_of(i)]);
+    const float scale = !(most > 0) ? 1 : by_inverse ? most * (1 / codes) : most / codes;
+    const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
+    const double code =
+        way.dtype.has_value() ? core::round_to(scaled, *way.dtype, core::Overflow::saturate) : std::nearbyint(scaled);
+    (*values)[i] = static_cast<double>(static_cast<float>(code) * scale);
   }
   return values;
 }
 
 std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
   constexpr std::array kWays = {
-      Quantiser{Dtype::fp8_e4m3, false, "scaled_to_fp8_e4m3", "FP8 E4M3, scaled by its largest magnitude"},
-      Quantiser{Dtype::fp8_e4m3, true, "rows_scaled_to_fp8_e4m3", "FP8 E4M3, each row scaled by its largest magnitude"},
-      Quantiser{std::nullopt, false, "scaled_to_int8", "INT8, scaled by its largest magnitude"},
-      Quantiser{std::nullopt, true, "rows_scaled_to_int8", "INT8, each row scaled by its largest magnitude"}};
+      Quantiser{Dtype::fp8_e4m3, Scaled::tensor, "scaled_to_fp8_e4m3", "FP8 E4M3, scaled by its largest magnitude"},
+      Quantiser{Dtype::fp8_e4m3, Scaled::rows, "rows_scaled_to_fp8_e4m3",
+                "FP8 E4M3, each row scaled by its largest magnitude"},
+      Quantiser{std::nullopt, Scaled::tensor, "scaled_to_int8", "INT8, scaled by its largest magnitude"},
+      Quantiser{std::nullopt, Scaled::rows, "rows_scaled_to_int8", "INT8, each row scaled by its largest magnitude"},
+      Quantiser{Dtype::fp8_e4m3, Scaled::columns, "columns_scaled_to_fp8_e4m3",
+                "FP8 E4M3, each column scaled by its largest magnitude"},
+      Quantiser{std::nullopt, Scaled::columns, "columns_scaled_to_int8",
+                "INT8, each column scaled by its largest magnitude"}};
   std::vector<Hypothesis> all;
   if (!evidence.subject.c.op->multiplies_matrices) {
     return all;
@@ -200,8 +213,8 @@ constexpr std::array kRows = {
     CatalogueRow{"INPUT_inverted", "a mask that means the opposite: mask_inverted", &inverted},
     CatalogueRow{"INPUT_of_next_row, INPUT_of_row_before", "positions that are one off", &next_rows},
     CatalogueRow{"INPUT_interleaved", "gate and value in pairs, not in halves", &interleaved},
-    CatalogueRow{"INPUT_scaled_to_FORMAT, INPUT_rows_scaled_to_FORMAT", "quantised operands of products",
-                 &quantised_inputs}};
+    CatalogueRow{"INPUT_scaled_to_FORMAT, INPUT_rows_scaled_to_FORMAT, INPUT_columns_scaled_to_FORMAT",
+                 "quantised operands of products", &quantised_inputs}};
 
 }  // namespace
 
