@@ -3,8 +3,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -156,7 +158,87 @@ std::vector<Hypothesis> other_statistics(const Evidence& evidence) {
   return all;
 }
 
+/// The scale of each row that the output has; NaN where it tells none.
+std::vector<double> scales_of(const Evidence& evidence, const Norm& norm, std::span<const double> x,
+                              std::span<const double> gamma, std::span<const double> beta) {
+  const auto hidden = static_cast<std::size_t>(norm.p.hidden);
+  std::vector<double> scales(static_cast<std::size_t>(norm.p.rows));
+  core::parallel_for(scales.size(), [&](std::size_t row) {
+    const std::span<const double> own = x.subspan(row * hidden, hidden);
+    const double mean = as_declared_row(own, norm.p.epsilon, true).mean;
+    double product = 0, square = 0;
+    for (std::size_t i = 0; i < hidden; ++i) {
+      const double part = (gamma[i] + (norm.p.zero_centered_gamma ? 1 : 0)) * (own[i] - mean);
+      product += part * (evidence.delivered[row * hidden + i] - beta[i]);
+      square += part * part;
+    }
+    scales[row] = product / square;
+  });
+  return scales;
+}
+
+/// Whether the variances of rows are off by what mean(x^2) - mean^2 loses in FP32, and by more than a sum of squares of
+/// deviations would be.
+bool are_of_one_pass(const Norm& norm, std::span<const double> x, std::span<const double> scales) {
+  constexpr double kUnit = 0x1p-24;
+  const auto hidden = static_cast<std::size_t>(norm.p.hidden);
+  const double most = kUnit * std::max(16.0, 2 * std::sqrt(static_cast<double>(hidden)));
+  std::size_t off = 0;
+  for (std::size_t row = 0; row < scales.size(); ++row) {
+    const RowStatistics right = as_declared_row(x.subspan(row * hidden, hidden), norm.p.epsilon, true);
+    const double sum = 1 / (right.scale * right.scale), error = 1 / (scales[row] * scales[row]) - sum;
+    if (!(std::fabs(error) <= most * (right.mean * right.mean + sum))) {
+      return false;
+    }
+    off += std::fabs(error) > most * sum ? 1 : 0;
+  }
+  return 2 * off > scales.size();
+}
+
+/// LayerNorm from mean(x^2) - mean^2. Which order of summation it was is not known, so that each row's loss is taken from the
+/// output.
+std::vector<Hypothesis> one_pass_variance(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  const std::optional<Norm> norm = norm_of(*c.op, c.params);
+  if (!norm.has_value() || !norm->centres || evidence.port != "y" || !evidence.sample.all() || norm->p.hidden < 2) {
+    return {};
+  }
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  const auto input = [&](std::string_view port) { return evidence.subject.inputs.of(op::port_named(ports, port)); };
+  const prepare::SharedDoubles x = input("x"), gamma = input("gamma"), beta = input("beta");
+  auto scales =
+      std::make_shared<const std::vector<double>>(scales_of(evidence, *norm, x->span(), gamma->span(), beta->span()));
+  if (!are_of_one_pass(*norm, x->span(), *scales)) {
+    return {};
+  }
+  Trial trial = as_declared(evidence.subject);
+  trial.then =
+      change_of(evidence, [norm = *norm, x, gamma, beta, scales](op::OutputValues& output, op::OutputYardsticks*) {
+        const auto hidden = static_cast<std::size_t>(norm.p.hidden);
+        core::parallel_for(scales->size(), [&](std::size_t row) {
+          const double mean = as_declared_row(x->span().subspan(row * hidden, hidden), norm.p.epsilon, true).mean;
+          for (std::size_t i = 0; i < hidden; ++i) {
+            const double factor = (*gamma)[i] + (norm.p.zero_centered_gamma ? 1 : 0);
+            expect_instead(output, row * hidden + i,
+                           factor * (*scales)[row] * ((*x)[row * hidden + i] - mean) + (*beta)[i]);
+          }
+        });
+      });
+  return {{.name = "one_pass_variance",
+           .family = {},
+           .cause =
+               "the variance of each row is off by what mean(x^2) - mean^2 loses in FP32, whose terms are large and "
+               "nearly equal: it was computed in one pass",
+           .remedy = "Sum squares of deviations from the mean in a second pass, or update mean and variance together "
+                     "(Welford), as PyTorch and TransformerEngine do.",
+           .trial = std::move(trial),
+           .is_fitted = true,
+           .is_measured = true}};
+}
+
 constexpr std::array kRows = {
+    CatalogueRow{"one_pass_variance", "LayerNorm whose variance is a small difference of large numbers",
+                 &one_pass_variance},
     CatalogueRow{"bessel, last_element_left_out, statistics_in_bf16, epsilon_outside_root, statistics_of_row_before, "
                  "rmsnorm_for_layernorm, layernorm_for_rmsnorm",
                  "norms with other statistics", &other_statistics}};
