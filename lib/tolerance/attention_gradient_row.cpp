@@ -185,6 +185,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_common =
       common_.stored == 0 || common_.of_values ? 0 : square(element.mean * fact(GradientFact::common_shift));
   const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, means.squares);
+  const double per_element = square(length) / 3 * element.length_ratio / common_.width * (1 + one_sign);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
             (lost + flushed_) * std::sqrt(terms_) * length + terms_ * common_.late_factor() * kFlush +
@@ -199,10 +200,9 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
                square(element.mean) * (growth2_ * of_row + stored_.dots) + square(size) * of_value +
                std::max(0.0, std::max(of_shift, of_common) - kRoundVariance * square(common_.stored) * squares) +
                (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
-               (common_.ordered
-                    ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
-                    : std::min(std::max(squares, y * y), square((lost + flushed_) * length) / 3 * element.length_ratio /
-                                                             common_.width * (1 + one_sign))) +
+               (common_.ordered ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
+                                : std::min(std::max(squares, y * y), square(lost + flushed_) * per_element)) +
+               (early_.what().score_gradients ? square(stored_.lost) * per_element : 0) +  // of dp, which D may cancel
                (of_scores * stored_.scores + squares * stored_.weights) * std::max(1.0, element.weight_ratio) +
                square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));

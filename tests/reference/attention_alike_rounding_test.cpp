@@ -174,6 +174,17 @@ TEST(AttentionAlikeRounding, to_zero_is_all_of_a_row) {
   EXPECT_GE(largest_slope(), 1.0F);
 }
 
+TEST(AttentionAlikeRounding, that_leaves_nothing_of_dp_does_not_depend_on_what_is_left_of_its_gradient) {
+  Unfused kernel = kernel_of("fp16", "none", 0);
+  kernel.p.sk = 1;  // dp and D are the same, and so is nothing of them once dp is stored
+  RoundingCase c(kernel, {"tiny gradients", 1, 0, 1e-6, 0, 1, 0.03});
+  const testing::Fit fit =
+      fit_of(c.backward, c.backward_values, "dq", kernel.backward(c.inputs).at("dq"), declared(kernel));
+  EXPECT_LE(fit.worst, 1);
+  EXPECT_LE(fit.rms, 1.3);
+  EXPECT_GT(fit.rms, 0) << "the case shows nothing";
+}
+
 TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {
   Unfused kernel = kernel_of("bf16", "none", 5);
   kernel.p.dropout = 0.15;  // 1 / 0.85 = 1.1765, and the nearest BF16 number is 0.27 % more
