@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <utility>
@@ -209,6 +210,18 @@ void add_bases(const Known& known, std::vector<Hypothesis>& all) {
   }
 }
 
+/// The first position, from the pair that turns slowest, which has turned once at most, to the one that tells it best.
+double start_of(const Known& known) {
+  constexpr double kTurn = 2 * std::numbers::pi;
+  const auto rotary = static_cast<double>(known.layout.rotated());
+  double start = 0;
+  for (std::size_t pair = known.layout.pairs(); pair-- > 0;) {
+    const double speed = Angles{known.declared.base, 1, 0}.of(0, pair, rotary), angle = known.turned.angle(0, pair);
+    start = (angle + kTurn * std::round((start * speed - angle) / kTurn)) / speed;
+  }
+  return start;
+}
+
 void add_positions(const Known& known, std::vector<Hypothesis>& all) {
   constexpr std::array kFactors = {0.125, 0.25, 0.5, 2.0, 4.0, 8.0, 1.0 / 3};
   const Angles& declared = known.declared;
@@ -221,11 +234,8 @@ void add_positions(const Known& known, std::vector<Hypothesis>& all) {
       }
     }
   }
-  // The pair that turns slowest tells positions that others have turned around several times.
-  const std::size_t last = known.layout.pairs() - 1;
-  const double near = std::round(known.turned.angle(0, last) /
-                                 Angles{declared.base, 1, 0}.of(0, last, static_cast<double>(known.layout.rotated())));
-  for (const double start : {near, near - 1, near + 1, 1.0, -1.0}) {
+  const double near = std::round(start_of(known));
+  for (const double start : {near, 1.0, -1.0}) {
     if (start != declared.start) {
       all.push_back(known.with({declared.base, start, declared.factor}, fmt::format("positions_start_at={:g}", start),
                                fmt::format("the first position is {:g}, not {:g}", start, declared.start)));

@@ -309,7 +309,7 @@ class DiagnoseLayouts(CliTest):
         shapes = {"q": (B, H, 40, 32), "k": (B, KV, 56, 32), "v": (B, KV, 56, 32)}
         given = {name: in_bf16(self.normal(*shape)) for name, shape in shapes.items()}
         exact = {name: value.astype(np.float64) for name, value in given.items()}
-        wrong = in_bf16(attention(exact["q"], np.roll(exact["k"], 1, axis=2), exact["v"])["o"])
+        wrong = in_bf16(attention(exact["q"], np.roll(exact["k"], 5, axis=2), exact["v"])["o"])
         inputs, outputs = self.in_layout("bshd", given), self.in_layout("bshd", {"o": wrong})
         arguments = [*self.save(inputs, outputs), "--param", "layout=bshd", "--mode", "bf16", "--json", "-"]
         found = json.loads(self.run_cli("diagnose", "attention_fwd", *arguments, code=1).stdout)
