@@ -11,20 +11,23 @@ of each case, with each seed (those of the tables, or others) and in each of up 
 one. With --every, faults that can be planted in an op, but not in a case of its table, are planted in a plain case of it.
 
 diagnosis_table.py PROGRAM [--families F ...] [--faults F ...] [--seeds N ...] [--shapes N ...] [--every] [--jobs N] [--list FILE]
-    [--least SHARE] [--most-wrong SHARE]
+    [--within SECONDS] [--least SHARE] [--most-wrong SHARE]
 """
 
 import argparse
 import collections
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import families
 from faults import accounted
@@ -213,6 +216,8 @@ def main():
     parser.add_argument("--every", action="store_true", help="faults that no table plants in an op, too")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", type=argparse.FileType("w"), default=sys.stderr, help="what is not right, a line each")
+    parser.add_argument("--within", type=float, default=math.inf, help="stop after so many seconds: of all, in random order, the "
+                        "table has what is done by then")
     parser.add_argument("--least", type=float, default=0, help="exit code 1 if a smaller share is named, or a fault is called correct")
     parser.add_argument("--most-wrong", type=float, default=1, help="exit code 1 if a larger share is called something else")
     options = parser.parse_args()
@@ -224,12 +229,22 @@ def main():
                 if not options.faults or row.fault in options.faults:
                     groups[family, row.device, row.fault, shape].append(row._replace(case=reshaped(row.case, shape)))
     counts = collections.defaultdict(collections.Counter)
+    jobs = [(group, seed) for group in groups for seed in options.seeds]
+    if options.within < math.inf:
+        random.Random(1).shuffle(jobs)
+    end, left = time.monotonic() + options.within, 0
+
+    def until_the_end(*job):
+        return diagnose_group(*job) if time.monotonic() < end else None
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        work = {pool.submit(diagnose_group, options.program.resolve(), device, fault, rows, seed): (family, fault, seed)
-                for (family, device, fault, _), rows in groups.items() for seed in options.seeds}
+        work = {pool.submit(until_the_end, options.program.resolve(), group[1], group[2], groups[group], seed):
+                (group[0], group[2], seed) for group, seed in jobs}
         for done in concurrent.futures.as_completed(work):
             family, fault, seed = work[done]
-            for row, result, names, closest in done.result():
+            results = done.result()
+            left += results is None
+            for row, result, names, closest in results or []:
                 counts[row.case["op"]][result] += 1
                 if result not in ("right", "not planted"):
                     print(f"{result}: {row.case['op']} {row.case['mode']} {fault} seed {seed}: {names}; {closest}; "
@@ -240,6 +255,8 @@ def main():
         print(f"| {op} | {' | '.join(str(counts[op][kind]) for kind in kinds)} |")
     total = sum(counts.values(), collections.Counter())
     print(f"| all | {' | '.join(str(total[kind]) for kind in kinds)} |")
+    if left:
+        print(f"there was no time for {left} of {len(jobs)} groups of cases")
     judged = sum(total.values()) - total["not planted"]
     named = total["right"] + total["in its class"]
     fails = (not judged or total["correct"] or total["not run"] or named < options.least * judged
