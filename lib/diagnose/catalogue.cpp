@@ -10,9 +10,10 @@ std::span<const CatalogueRow> catalogue() {
   static const std::vector<CatalogueRow> rows = [] {
     std::vector<CatalogueRow> all;
     for (const std::span<const CatalogueRow> part :
-         {attention_product_rows(), attention_window_rows(), operand_rows(), accumulation_rows(), formula_rows(),
-          output_rows(), rearranged_rows(), changed_input_rows(), misapplied_rows(), sum_rows(), norm_rows(),
-          statistics_rows(), keys_left_out_rows(), line_rows(), structure_rows(), simulated_rows()}) {
+         {attention_product_rows(), attention_window_rows(), operand_rows(), accumulation_rows(), scale_rows(),
+          formula_rows(), fitted_scale_rows(), output_rows(), rearranged_rows(), changed_input_rows(),
+          misapplied_rows(), sum_rows(), norm_rows(), statistics_rows(), keys_left_out_rows(), line_rows(),
+          structure_rows(), simulated_rows()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
