@@ -41,6 +41,23 @@ bool may_be_typed(double factor) {
                               factor != std::strtod(fmt::format("{:.7g}", factor).c_str(), nullptr));
 }
 
+/// The number of FP32 in the middle. Many elements leave a range as narrow as what the rounding of their products with the scale
+/// moves it by: then the neighbours of that number as well.
+std::vector<double> floats_near(const ScaleRange& range) {
+  constexpr double kNarrow = 0x1p-21;
+  const auto middle = static_cast<float>(range.middle());
+  std::vector<double> all = {static_cast<double>(middle)};
+  if (range.high - range.low < kNarrow * range.low) {
+    float below = middle, above = middle;
+    for (int i = 0; i < 2; ++i) {
+      below = std::nextafter(below, 0.0F);
+      above = std::nextafter(above, INFINITY);
+      all.insert(all.end(), {static_cast<double>(above), static_cast<double>(below)});
+    }
+  }
+  return all;
+}
+
 /// Another scale, which the numbers of the output tell: a multiple that somebody may have typed, a number like that, and the
 /// one that fits.
 std::vector<Hypothesis> other_scales(const Evidence& evidence) {
@@ -54,31 +71,40 @@ std::vector<Hypothesis> other_scales(const Evidence& evidence) {
     const double within = evidence.values.bit_exact ? kSameFloat : kArithmetic;
     const double middle = as_float(range->middle());
     const std::string family = fmt::format("{}_scaled", scale.port.name);
-    std::vector<double> seen;
-    const auto add = [&](double number, const std::string& name, bool is_fitted) {
-      if (!range->has(number, within) || !is_scale(number) || std::ranges::find(seen, as_float(number)) != seen.end()) {
-        return;
-      }
-      seen.push_back(as_float(number));
+    const auto try_number = [&](double number, const std::string& name, bool is_fitted) {
       all.push_back(with_scale(evidence, scale, number, name, factor_text(evidence, scale, as_float(number))));
       all.back().family = family;
       all.back().is_measured = true;
       all.back().is_fitted = is_fitted;
       all.back().shared_cause = fmt::format("{} was made with another {}", evidence.port, scale.port.name);
     };
-    const std::vector<double> factors = typed_near(middle / scale.number), numbers = typed_near(middle);
+    const auto try_typed = [&](double number, const std::string& name) {
+      if (range->has(number, within) && is_scale(number)) {
+        try_number(number, name, false);
+        // Where every bit counts, so does in which order FP32 operations made the number.
+        if (evidence.values.bit_exact) {
+          try_number(middle, name, false);
+        }
+      }
+    };
+    const std::vector<double> factors = typed_near(middle / scale.number);
     for (const double factor : factors) {
       if (may_be_typed(factor)) {
-        add(factor * scale.number, fmt::format("{}={}", family, core::shortest(factor)), false);
+        try_typed(factor * scale.number, fmt::format("{}={}", family, core::shortest(factor)));
       }
     }
-    for (const double number : numbers) {
-      if (is_round(number)) {
-        add(number, fmt::format("{}={}", scale.port.name, core::shortest(number)), false);
+    if (scale.is_given) {  // otherwise it is a parameter, which has a row of its own
+      for (const double number : typed_near(middle)) {
+        if (is_round(number)) {
+          try_typed(number, fmt::format("{}={}", scale.port.name, core::shortest(number)));
+        }
       }
     }
-    add(factors.back() * scale.number, fmt::format("{}={}", family, core::shortest(factors.back())), true);
-    add(middle, fmt::format("{}={}", family, core::shortest(factors.back())), true);
+    const std::string fitted = fmt::format("{}={}", family, core::shortest(factors.back()));
+    try_number(factors.back() * scale.number, fitted, true);
+    for (const double number : floats_near(*range)) {
+      try_number(number, fitted, true);
+    }
   }
   return all;
 }

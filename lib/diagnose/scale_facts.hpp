@@ -12,7 +12,8 @@
 
 namespace numcheck::diagnose {
 
-inline constexpr double kSameFloat = 0x1p-22;  ///< of numbers that FP32 operations made in one order or another
+/// Relative: of numbers that a few FP32 operations made in one order or another, and of the scale that numbers tell then.
+inline constexpr double kSameFloat = 0x1p-20;
 
 /// When a tensor is multiplied by a scale.
 enum class AppliedTo {

@@ -96,6 +96,20 @@ class DiagnoseScales(CliTest):
                            q=("F8_E4M3", self.e4m3.codes(tensors["x"] * number(scale).astype(np.float32))))
             self.assertEqual(self.first("quantize", **tensors), [f"scale_{name}"])
 
+    def test_codes_of_a_lower_scale_are_not_truncated(self):
+        tensors = self.quantised(self.e5m2, 0.92, x=(np.arange(4000, dtype=np.float32) % 977 - 488).reshape(80, 50) / 64)
+        amax = np.abs(tensors["x"]).max()
+        scale = np.float32(57344) / amax
+        tensors.update(scale=scale, scale_inv=np.float32(1) / scale, amax=amax,
+                       q=("F8_E5M2", self.e5m2.codes(tensors["x"] * (np.float32(0.92) * scale))))
+        names = [cause["name"] for cause in self.found("quantize", "--param", "format=fp8_e5m2", **tensors)["causes"]]
+        self.assertEqual(names[0], "scale_scaled=0.92")
+        self.assertNotIn("output_truncated", names)
+
+    def test_a_scale_that_nobody_gave(self):
+        tensors = self.quantised(self.e4m3, 1.1)
+        self.assertEqual(self.first("quantize", x=tensors["x"], q=tensors["q"]), ["scale_scaled=1.1"])
+
     def test_a_scale_that_is_a_number_of_its_own(self):
         self.assertEqual(self.first("quantize", **self.quantised(self.e4m3, 1, scale=64)), ["scale_rounded_to_power_of_2"])
         self.assertEqual(self.first("quantize", **self.quantised(self.e4m3, 1, scale=100)), ["scale=100"])

@@ -64,7 +64,7 @@ ALSO = {
     "dropout_scale_missing": "output_scaled=.*", "nothing_dropped": "p=0",
     "last_row_repeated": "(rows|columns)_moved",
     "map_shifted": "rows_moved", "token_major_map": "rows_moved", "dropped_overwrite": "rows_moved",
-    "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3", "scale_after_cast": "x_in_fp8_e4m3",
+    "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3|p=0.75", "scale_after_cast": "x_in_fp8_e4m3",
     "wrong_amax": "stale_amax", "scaled_amax": "amax_too_large", "subnormal_codes_flushed": "subnormals_flushed",
     "scale_inv_is_scale": "scale_unchanged", "codes_not_transposed": "x_transposed|.*_stored_transposed",
     "scale_inverted": "output_scaled=.*|q_scale_inv_inverted", "next_position": "freqs_of_(next_row|row_before)",
