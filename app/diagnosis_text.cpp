@@ -119,7 +119,7 @@ std::string excluded_text(const Diagnosis& diagnosis, bool verbose) {
   std::string text;
   for (const Explanation& one : excluded) {
     const bool is_new = verbose || std::ranges::find(families, one.family) == families.end();
-    if (families.size() < most && one.share > something && is_new) {
+    if (families.size() < most && real_share(diagnosis, one) > something && is_new) {
       families.push_back(one.family);
       text += fmt::format("{}{} (explains {}, {})", text.empty() ? "" : "; ", core::printable(one.name),
                           percent(one.share), core::printable(one.failing));
@@ -132,15 +132,18 @@ std::string excluded_text(const Diagnosis& diagnosis, bool verbose) {
          untried_text(diagnosis);
 }
 
-/// Of what explains most of the error, but not all.
-std::string closest_text(std::span<const Explanation> excluded) {
+/// Of what explains most of the error, but not all. What is near 0 throughout explains half of any error as large as the output.
+std::string closest_text(const Diagnosis& diagnosis) {
   constexpr double kMost = 0.5;
-  if (excluded.empty() || excluded.front().share < kMost) {
+  if (diagnosis.excluded.empty() || real_share(diagnosis, diagnosis.excluded.front()) < kMost) {
     return "none of what was tried explains it";
   }
-  const Explanation& closest = excluded.front();
-  return fmt::format("not proven; closest: {} (that explains {} of the squared error, but {})",
-                     core::printable(closest.cause), percent(closest.share), core::printable(closest.failing));
+  const Explanation& closest = diagnosis.excluded.front();
+  const double real = real_share(diagnosis, closest);
+  const std::string beyond =
+      real < closest.share ? fmt::format(", {} of what zeros would leave", percent(real)) : std::string();
+  return fmt::format("not proven; closest: {} (that explains {} of the squared error{}, but {})",
+                     core::printable(closest.cause), percent(closest.share), beyond, core::printable(closest.failing));
 }
 
 /// Which comparison of two right results is justified, and what others make of this one.
@@ -233,7 +236,7 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
       }
       text += paragraph("remedy", core::printable(best.remedy), colour);
     } else {
-      text += paragraph("cause", closest_text(diagnosis.excluded), colour);
+      text += paragraph("cause", closest_text(diagnosis), colour);
     }
     if (!diagnosis.excluded.empty()) {
       text += paragraph("not", excluded_text(diagnosis, verbose), colour);

@@ -48,6 +48,15 @@ json list_json(const std::vector<Explanation>& explanations) {
   return list;
 }
 
+json excluded_json(const Diagnosis& diagnosis) {
+  json list = list_json(diagnosis.excluded);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    list[i]["failing"] = diagnosis.excluded[i].failing;  // of those that pass, too: why others are better
+    list[i]["real_share"] = real_share(diagnosis, diagnosis.excluded[i]);
+  }
+  return list;
+}
+
 json tolerances_json(const Diagnosis& diagnosis) {
   json object = json::object();
   for (const auto& [port, facts] : diagnosis.elements) {
@@ -69,7 +78,7 @@ json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::spa
           {"rms_error", diagnosis.rms_error},
           {"equal_bits", diagnosis.equal_bits},
           {"causes", list_json(diagnosis.passing)},
-          {"excluded", list_json(diagnosis.excluded)},
+          {"excluded", excluded_json(diagnosis)},
           {"pairs_tried", diagnosis.pairs_tried},
           {"pairs_left", diagnosis.pairs_left},
           {"not_tried", diagnosis.untried},

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "core/codec.hpp"
 #include "core/strings.hpp"
 #include "diagnose/hypothesis.hpp"
+#include "diagnose/number_fit.hpp"
 #include "diagnose/typed_numbers.hpp"
 #include "op/attention_params.hpp"
 #include "op/field.hpp"
@@ -19,9 +21,6 @@ namespace {
 
 using op::Field;
 using op::FieldKind;
-
-constexpr double kFitFlops = 2e9;      // of a reference that a fit computes, if the op computes parts
-constexpr double kAllFitFlops = 4e11;  // of all of them
 
 /// Whether the case can be computed from the given inputs, and has the output as it is given.
 bool can_be(const Evidence& evidence, const op::Params& params) {
@@ -66,14 +65,22 @@ std::string param_text(const op::Value& value) {
   return op::value_text(value);
 }
 
-/// What is declared; a scale of 0 stands for another number.
+/// Whether it is a scale of 0, which stands for another number.
+bool is_scale_of_attention(const plan::Case& c, std::size_t field) {
+  const auto* number = std::get_if<double>(&c.params[field]);
+  return number != nullptr && *number == 0 && c.op->fields()[field].name == "scale" &&
+         c.op->name.starts_with("attention");
+}
+
+/// The number that is declared.
+double declared_number(const plan::Case& c, std::size_t field) {
+  return is_scale_of_attention(c, field) ? op::from_params<op::AttentionParams>(c.params).factor()
+                                         : std::get<double>(c.params[field]);
+}
+
 std::string declared_text(const plan::Case& c, std::size_t field) {
-  const Field& f = c.op->fields()[field];
-  if (const auto* number = std::get_if<double>(&c.params[field]);
-      number != nullptr && *number == 0 && f.name == "scale" && c.op->name.starts_with("attention")) {
-    return fmt::format("{:.6g} = 1 / sqrt(d)", op::from_params<op::AttentionParams>(c.params).factor());
-  }
-  return param_text(c.params[field]);
+  return is_scale_of_attention(c, field) ? fmt::format("{:.6g} = 1 / sqrt(d)", declared_number(c, field))
+                                         : param_text(c.params[field]);
 }
 
 Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Value& value) {
@@ -125,70 +132,6 @@ std::vector<Hypothesis> other_variants(const Evidence& evidence) {
   return all;
 }
 
-/// sum (d - y)^2 and sum (d - y) (y' - y) against another result, over finite elements.
-struct Overlap {
-  double along = 0, length = 0;
-};
-
-Overlap overlap(std::span<const double> delivered, std::span<const double> y, std::span<const double> other) {
-  Overlap sums;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const double step = other[i] - y[i];
-    const double error = delivered[i] - y[i];
-    if (std::isfinite(step) && std::isfinite(error)) {
-      sums.along += error * step;
-      sums.length += step * step;
-    }
-  }
-  return sums;
-}
-
-std::span<const double> values_with(const Evidence& evidence, const Trial& trial, Expected& storage) {
-  storage = expect(evidence.subject, trial, kFitFlops);
-  for (const op::OutputValues& output : storage.values->outputs) {
-    if (output.port == evidence.port && output.value.size() == evidence.delivered.size()) {
-      return output.value.span();
-    }
-  }
-  return {};
-}
-
-/// The number of a field for which the output fits best, by Gauss and Newton; NaN if there is none.
-double fitted(const Evidence& evidence, std::size_t field, double start) {
-  constexpr int kSteps = 16;
-  constexpr double kDifference = 0x1p-10;
-  const Field& f = evidence.subject.c.op->fields()[field];
-  const auto within = [&f](double x) { return std::clamp(x, f.minimum, f.maximum); };
-  double x = start;
-  const plan::Case& c = evidence.subject.c;
-  const double all = c.op->flops == nullptr ? 1 : std::max(c.op->flops(c.params), 1.0);
-  const double each = c.op->name == "gemm" ? std::min(all, kFitFlops) : all;  // others are computed as a whole
-  const int steps = std::clamp(static_cast<int>(std::min(kAllFitFlops / (2 * each), 1e3)), 2, kSteps);
-  for (int step = 0; step < steps; ++step) {
-    Trial trial = as_declared(evidence.subject);
-    Expected here, beside;
-    trial.c.params[field] = x;
-    const std::span<const double> y = values_with(evidence, trial, here);
-    const double other = within(x == 0 ? kDifference : x * (1 + kDifference));
-    trial.c.params[field] = other;
-    const std::span<const double> moved = values_with(evidence, trial, beside);
-    if (y.empty() || moved.empty()) {
-      return std::numeric_limits<double>::quiet_NaN();
-    }
-    const Overlap sums = overlap(evidence.delivered, y, moved);
-    if (!(sums.length > 0)) {
-      return std::numeric_limits<double>::quiet_NaN();
-    }
-    const double next = within(x + (other - x) * sums.along / sums.length);
-    const bool settled = std::abs(next - x) <= 1e-9 * std::abs(x);
-    x = next;
-    if (settled) {
-      break;
-    }
-  }
-  return x;
-}
-
 /// Formats that kernels hold numbers of the formula in.
 constexpr std::array<std::pair<core::Dtype, std::string_view>, 2> kHolding = {
     {{core::Dtype::bf16, "BF16"}, {core::Dtype::fp16, "FP16"}}};
@@ -217,6 +160,28 @@ std::vector<double> usual_numbers(const plan::Case& c, const Field& field) {
   return numbers;
 }
 
+/// How far a number that somebody typed may be from the one that fits: an op may have rounded it.
+double typed_within(const plan::Case& c, std::size_t field) {
+  const bool is_rounded = rounding_field(*c.op, field).has_value();
+  return is_rounded ? std::max(kTypedNear, core::dtype_info(c.mode->first).unit_roundoff) : kTypedNear;
+}
+
+/// That number, where the op is declared to round it first and did not.
+std::optional<Hypothesis> without_rounding(const Evidence& evidence, std::size_t field, double number) {
+  const plan::Case& c = evidence.subject.c;
+  const std::optional<std::size_t> rounding = rounding_field(*c.op, field);
+  const op::Value ideal = std::string("ideal");
+  if (!rounding.has_value() || c.params[*rounding] == ideal || core::round_to(number, c.mode->first) == number) {
+    return std::nullopt;
+  }
+  Hypothesis hypothesis = with_value(evidence, field, number);
+  hypothesis.trial.c.params[*rounding] = ideal;
+  hypothesis.name += fmt::format(" + {}=ideal", c.op->fields()[*rounding].name);
+  hypothesis.cause +=
+      fmt::format(", and {} was not rounded to {}", c.op->fields()[field].name, core::dtype_info(c.mode->first).name);
+  return hypothesis;
+}
+
 /// Other numbers in the formula: the usual ones, and the one that fits.
 std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
@@ -226,7 +191,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
     if (field.kind != FieldKind::number || field.storage_only) {
       continue;
     }
-    const double value = std::get<double>(c.params[i]);
+    const double value = declared_number(c, i);
     std::vector<double> numbers = usual_numbers(c, field);
     const bool is_small = field.name == "epsilon";
     const std::array<double, 2> held = {core::round_to(value, kHolding[0].first),
@@ -244,8 +209,8 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
     double raw = std::numeric_limits<double>::quiet_NaN();
     // Closer than that it is no number that somebody typed, but a systematic error, for which there is another row.
     constexpr double kSame = 0x1p-12;
-    if (const double best = fitted(evidence, i, value); std::abs(best - value) > kSame * std::abs(value)) {
-      const std::vector<double> near = typed_near(best);
+    if (const double best = fitted_number(evidence, i, value); std::abs(best - value) > kSame * std::abs(value)) {
+      const std::vector<double> near = typed_near(best, typed_within(c, i));
       raw = near.size() < 2 ? raw : near.back();
       constexpr double kNothing = 0.01;
       const bool may_be_zero = std::abs(best) < kNothing * std::abs(value);
@@ -255,16 +220,22 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
       }
     }
     numbers.insert(numbers.begin(), held.begin(), held.end());  // before what is fitted to them
-    std::vector<double> seen = {value};
+    std::vector<double> seen = {value, std::get<double>(c.params[i])};
     for (const double number : numbers) {
       if (number >= field.minimum && number <= field.maximum && std::ranges::find(seen, number) == seen.end() &&
           can_be(evidence, changed_to(c, i, number))) {
         seen.push_back(number);
-        all.push_back(with_value(evidence, i, number));
-        all.back().cause += held_text(value, number);
-        all.back().is_fitted = number == raw;
-        all.back().is_usual = std::ranges::find(usual, number) != usual.end();
-        all.back().is_measured = !all.back().is_usual;
+        std::vector<Hypothesis> ways = {with_value(evidence, i, number)};
+        ways.back().cause += held_text(value, number);
+        if (std::optional<Hypothesis> other = without_rounding(evidence, i, number); other.has_value()) {
+          ways.push_back(*std::move(other));
+        }
+        for (Hypothesis& way : ways) {
+          way.is_fitted = number == raw;
+          way.is_usual = std::ranges::find(usual, number) != usual.end();
+          way.is_measured = !way.is_usual;
+          all.push_back(std::move(way));
+        }
       }
     }
   }

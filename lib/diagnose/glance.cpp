@@ -22,15 +22,6 @@ bool is_of_values(const Subject& subject, const Trial& trial) {
          trial.rounding == (subject.known == nullptr ? model::DeclaredRounding() : subject.known->rounding);
 }
 
-double output_scale(const Subject& subject, std::string_view output) {
-  for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
-    if (port.role == op::Role::scale && port.of == output) {
-      return static_cast<double>(subject.inputs.number(port).value_or(1));
-    }
-  }
-  return 1;
-}
-
 }  // namespace
 
 Glance::Glance(const Evidence& evidence)

@@ -91,6 +91,8 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> formula_rows();
 [[nodiscard]] std::span<const CatalogueRow> output_rows();
 [[nodiscard]] std::span<const CatalogueRow> rearranged_rows();
+[[nodiscard]] std::span<const CatalogueRow> scale_rows();
+[[nodiscard]] std::span<const CatalogueRow> fitted_scale_rows();
 [[nodiscard]] std::span<const CatalogueRow> sum_rows();
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
 [[nodiscard]] std::span<const CatalogueRow> keys_left_out_rows();

@@ -177,14 +177,21 @@ core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view 
         numbers[i] *= data::block_scale(port, factors.span(), i);
       }
     }
-    if (scale.role == op::Role::scale && scale.of == name) {  // codes are of the number times that
-      const auto factor = static_cast<double>(subject.inputs.number(scale).value_or(1));
-      for (double& number : numbers.span()) {
-        number /= factor;
-      }
-    }
+  }
+  const double factor = output_scale(subject, name);  // codes are of the number times that
+  for (double& number : numbers.span()) {
+    number /= factor;
   }
   return numbers;
+}
+
+double output_scale(const Subject& subject, std::string_view name) {
+  for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
+    if (port.role == op::Role::scale && port.of == name) {
+      return static_cast<double>(subject.inputs.number(port).value_or(1));
+    }
+  }
+  return 1;
 }
 
 Trial as_declared(const Subject& subject) {

@@ -69,24 +69,16 @@ decltype(Trial::then) scaled_by(const Evidence& evidence, double c) {
   });
 }
 
-/// That codes of the output were multiplied by before they were rounded.
-double output_scale(const Evidence& evidence) {
-  const plan::Case& c = evidence.subject.c;
-  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
-    if (port.role == op::Role::scale && port.of == evidence.port) {
-      return static_cast<double>(evidence.subject.inputs.number(port).value_or(1));
-    }
-  }
-  return 1;
-}
-
 /// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|
 /// (of FP8, whose sums keep 13 bits below the largest product, 4 such truncations);
 /// of attention, whose `magnitude` is no bound, and of everything else at most a part of the spacing of the output's numbers,
-/// so that what is not so rounded does not fit.
+/// so that what is not so rounded does not fit. What is defined bit for bit errs by nothing.
 double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype,
                 double scale, bool is_of_fp8) {
   constexpr double kPart = 0.125;
+  if (output.bit_exact) {
+    return 0;
+  }
   const double roundings = is_of_fp8 ? 0x1p-11 : 0x1p-20;
   const double most = kPart * core::ulp(output.value[i] * scale, dtype) / scale;
   if (terms != nullptr) {
@@ -109,7 +101,7 @@ bool fits(const Store& store, double y, double slack, double d) {
 template <class Store>
 decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store_code, bool must_tell = false) {
   constexpr double kHalfUlp = 0x1p-24;  // of the product with the scale, which is FP32
-  const double scale = output_scale(evidence);
+  const double scale = output_scale(evidence.subject, evidence.port);
   const bool is_of_fp8 = core::is_fp8(evidence.subject.c.mode->first);
   const auto store = [scale, store_code](double y) { return store_code(y * scale) / scale; };
   const auto nearest = [scale, in](double y) { return core::round_to(y * scale, in, overflow_of(in)) / scale; };
@@ -157,7 +149,7 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     all.back().is_fitted = true;
     return all;
   }
-  const bool is_of_codes = core::is_fp8(port_of(evidence).dtype) && output_scale(evidence) == 1;
+  const bool is_of_codes = core::is_fp8(port_of(evidence).dtype) && output_scale(evidence.subject, evidence.port) == 1;
   std::vector<double> near = typed_near(factor);
   const std::optional<SizeFactor> of_size = factor_of_sizes(evidence.subject.c, factor);
   if (of_size.has_value()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -93,13 +94,25 @@ class Search {
   Trials trials_;
 };
 
+/// Root mean square of the finite numbers of the output; of codes, if it has a scale, as errors are.
+double rms_of_output(const Subject& subject, std::string_view port) {
+  const core::Buffer<double> numbers = delivered_numbers(subject, port);
+  double square = 0, count = 0;
+  for (const double d : numbers.span()) {
+    square += std::isfinite(d) ? d * d : 0;
+    count += std::isfinite(d) ? 1 : 0;
+  }
+  return count > 0 ? std::sqrt(square / count) * output_scale(subject, port) : 0;
+}
+
 /// What the output has as declared, before any trial. False if the run has no such output.
-bool take_measures(const verdict::RunResult& run, Diagnosis& diagnosis) {
+bool take_measures(const Subject& subject, const verdict::RunResult& run, Diagnosis& diagnosis) {
   const verdict::OutputResult* output = output_named(run, diagnosis.port);
   if (output == nullptr) {
     return false;
   }
   diagnosis.rms_error = error_of(*output).rms;
+  diagnosis.rms_output = rms_of_output(subject, diagnosis.port);
   diagnosis.cosine = output->statistics.arithmetic.cosine;
   diagnosis.equal_bits = output->statistics.elements - output->statistics.exact_mismatch;
   diagnosis.is_narrow = output->statistics.flip_rate.has_value();
@@ -109,7 +122,7 @@ bool take_measures(const verdict::RunResult& run, Diagnosis& diagnosis) {
 }
 
 bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
-  return take_measures(judge(subject, as_declared(subject), flops, Depth::gates), diagnosis);
+  return take_measures(subject, judge(subject, as_declared(subject), flops, Depth::gates), diagnosis);
 }
 
 using Clock = std::chrono::steady_clock;
@@ -134,7 +147,7 @@ void search_large(const Subject& subject, const Subject& part, const verdict::Ou
       return;
     }
   }
-  if (take_measures(diagnosis.declared, places)) {
+  if (take_measures(subject, diagnosis.declared, places)) {
     Search in_all(subject, failed, {effort, effort.declared_flops, Rows::needing_all}, places, true);
     in_all.singles();
     in_all.findings();
@@ -174,7 +187,8 @@ void search_all(const Subject& subject, const verdict::OutputResult& failed, con
     return;
   }
   const bool is_judged = is_declared && !is_large;
-  if (is_judged ? take_measures(diagnosis.declared, diagnosis) : measure(subject, effort.trial_flops, diagnosis)) {
+  if (is_judged ? take_measures(subject, diagnosis.declared, diagnosis)
+                : measure(subject, effort.trial_flops, diagnosis)) {
     Search search(subject, failed, {effort, effort.trial_flops, Rows::all}, diagnosis, is_judged);
     search.singles();
     search.pairs(effort.pairs_s);
@@ -223,6 +237,11 @@ bool fails_only(const verdict::OutputResult& output, tolerance::Gate gate) {
 }
 
 }  // namespace
+
+double real_share(const Diagnosis& diagnosis, const Explanation& explanation) {
+  const double least = std::min(diagnosis.rms_error, diagnosis.rms_output);
+  return explanation.share > 0 && least > 0 ? 1 - std::pow(explanation.rms_left / least, 2) : explanation.share;
+}
 
 Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   const Clock::time_point start = Clock::now();

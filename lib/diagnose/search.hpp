@@ -45,11 +45,12 @@ struct Diagnosis {
     unexplained,  ///< none does
   } kind = Kind::correct;
   verdict::RunResult declared;
-  FactsByPort elements;                ///< as declared
-  std::string port;                    ///< the output that is explained; empty if none is wrong
-  bool is_of_blocks = false;           ///< only the slopes of single blocks or heads are wrong in it
-  double rms_error = 0;                ///< of it, as declared
-  double cosine = 0;                   ///< of the angle between it and what is expected as declared
+  FactsByPort elements;       ///< as declared
+  std::string port;           ///< the output that is explained; empty if none is wrong
+  bool is_of_blocks = false;  ///< only the slopes of single blocks or heads are wrong in it
+  double rms_error = 0;       ///< of it, as declared
+  double rms_output = 0;  ///< of its numbers: the error that zeros leave, by which a factor near 0 explains much of any
+  double cosine = 0;      ///< of the angle between it and what is expected as declared
   std::vector<Explanation> passing;    ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;   ///< the others that were tried, the closest first
   std::uint64_t pairs_tried = 0;       ///< pairs of causes that do not explain it either
@@ -59,6 +60,10 @@ struct Diagnosis {
   std::uint64_t of = 0, unjudged = 0;  ///< elements as declared, and those of them that any number may be in
   bool is_narrow = false;              ///< the output's own rounding hides most of what is left: bits decide
 };
+
+/// Share of the squared error as declared, or of what zeros leave if that is less: what an explanation tells of the output beyond
+/// its size. Negative if it leaves more.
+[[nodiscard]] double real_share(const Diagnosis& diagnosis, const Explanation& explanation);
 
 /// What a diagnosis may cost.
 struct Effort {

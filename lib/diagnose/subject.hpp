@@ -83,6 +83,9 @@ struct Trial {
 /// The numbers of a given output, dense and row-major.
 [[nodiscard]] core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view port);
 
+/// That codes of an output were multiplied by before they were rounded; 1 if it has no scale.
+[[nodiscard]] double output_scale(const Subject& subject, std::string_view port);
+
 /// The trial that says that everything is as the case says, apart from the known cause.
 [[nodiscard]] Trial as_declared(const Subject& subject);
 

@@ -10,7 +10,6 @@
 namespace numcheck::diagnose {
 namespace {
 
-constexpr double kNear = 1e-3;     // relative; of powers of two and whole numbers, of which there are few
 constexpr double kDecimal = 0.02;  // of one to three digits: what a noisy fit gives
 
 double with_digits(double x, int digits) {
@@ -19,7 +18,7 @@ double with_digits(double x, int digits) {
 
 }  // namespace
 
-std::vector<double> typed_near(double x) {
+std::vector<double> typed_near(double x, double near) {
   if (x == 0 || !std::isfinite(x)) {
     return x == 0 ? std::vector<double>{0.0} : std::vector<double>{};
   }
@@ -35,16 +34,16 @@ std::vector<double> typed_near(double x) {
   // Inverses and roots of large numbers lie everywhere, so that they say nothing.
   constexpr double kMost = 1024;
   add(with_digits(magnitude, 1), kDecimal);
-  add(std::exp2(std::round(std::log2(magnitude))), kNear);
-  add(std::round(magnitude), kNear);
-  add(std::numbers::log2e, kNear);
-  add(std::numbers::ln2, kNear);
+  add(std::exp2(std::round(std::log2(magnitude))), near);
+  add(std::round(magnitude), near);
+  add(std::numbers::log2e, near);
+  add(std::numbers::ln2, near);
   if (1 / magnitude < kMost) {
-    add(1 / std::round(1 / magnitude), kNear);
-    add(1 / root_near(1 / magnitude), kNear);
+    add(1 / std::round(1 / magnitude), near);
+    add(1 / root_near(1 / magnitude), near);
   }
   if (magnitude < kMost) {
-    add(root_near(magnitude), kNear);
+    add(root_near(magnitude), near);
   }
   add(with_digits(magnitude, 2), kDecimal);
   add(with_digits(magnitude, 3), kDecimal);

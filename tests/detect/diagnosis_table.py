@@ -44,12 +44,12 @@ ALSO = {
     "negative_zero": "some_elements_wrong|elements_all_-0",
     "missing_k_tail": "terms_left_out", "missing_k_tail_8": "terms_left_out", "missing_k_stage": "terms_left_out",
     "doubled_split_head": "terms_added_twice", "duplicated_k_block": "terms_added_twice", "stale_k_tail": "terms_replaced",
-    "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "(alpha|output_scaled)=0.5",
-    "scale_1_01": "(alpha|output_scaled)=1.01", "bias_missing": "bias=false|bias_as_zeros", "beta_ignored": "beta=0",
+    "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "(alpha|.*_scaled)=0.5",
+    "scale_1_01": "(alpha|.*_scaled)=1.01", "bias_missing": "bias=false|bias_as_zeros", "beta_ignored": "beta=0",
     "tf32_silently": "(operands|inputs|products)_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
     "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "(output|x)_in_bf16",
     "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
-    "truncated_output": "output_truncated", "output_scale_1_01": "output_scaled=1.01",
+    "truncated_output": "output_truncated", "output_scale_1_01": ".*_scaled=1.01",
     "bf16_statistics": "statistics_in_bf16",
     "last_element_missing": "last_element_left_out", "previous_row_statistics": "statistics_of_row_before|rsigma_of_row_before",
     "beta_missing": "beta_as_zeros", "gamma_order_swapped": "gamma_order=(hf|te)", "softmax_scale_missing": "x_negated",
@@ -67,10 +67,10 @@ ALSO = {
     "dropout_scale_missing": "output_scaled=.*", "nothing_dropped": "p=0",
     "last_row_repeated": "(rows|columns)_moved",
     "map_shifted": "rows_moved", "token_major_map": "rows_moved", "dropped_overwrite": "rows_moved",
-    "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3", "scale_after_cast": "x_in_fp8_e4m3",
+    "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3|p=0.75", "scale_after_cast": "x_in_fp8_e4m3",
     "wrong_amax": "stale_amax", "scaled_amax": "amax_too_large", "subnormal_codes_flushed": "subnormals_flushed",
     "scale_inv_is_scale": "scale_unchanged", "codes_not_transposed": "x_transposed|.*_stored_transposed",
-    "scale_inverted": "output_scaled=.*", "next_position": "freqs_of_(next_row|row_before)",
+    "scale_inverted": "output_scaled=.*|q_scale_inv_inverted", "next_position": "freqs_of_(next_row|row_before)",
     "opposite_sign": "rotated_back|freqs_negated", "tf32x3_in_core": "three_(bf16|tf32)_products",
     "transposed_output": ".*_stored_transposed", "denormals_flushed": "subnormals_flushed",
     "fp16_detour_fp8_output": "output_through_fp16",
@@ -103,7 +103,7 @@ NUMBERS = {
 def has_number(fault, params, name):
     parameter, number = NUMBERS.get(fault, ("", None))
     found, equals, value = name.partition("=")
-    return bool(equals) and found == parameter and abs(float(value) / number(params) - 1) < 0.01
+    return bool(equals) and found == parameter and abs(float(value.split()[0]) / number(params) - 1) < 0.01
 
 
 def is_named(row, cause):
