@@ -74,6 +74,15 @@ void look_at_others(const Subject& subject, const Trial& trial, const verdict::R
   }
 }
 
+/// A number that was fitted to this output alone explains nothing if another one, which is right, is wrong with it.
+void refute(const Hypothesis& hypothesis, Explanation& result) {
+  if (result.passes && hypothesis.is_measured && !result.contradicts.empty()) {
+    result.passes = result.all_gates = false;
+    result.failing = result.contradicts + " under it, which is right as declared";
+    result.applied = nullptr;
+  }
+}
+
 /// Whether it says too little, or too much: that another output is wrong, too, which is right.
 bool is_weak(const Explanation& one) {
   return one.is_consistent_only || !one.contradicts.empty();
@@ -212,6 +221,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.is_consistent_only = !are_the_bits && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
     look_at_others(subject, hypothesis.trial, run, declared, result);
+    refute(hypothesis, result);
   } catch (const core::Cancelled&) {
     throw;
   } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis

@@ -165,6 +165,15 @@ class DiagnoseScales(CliTest):
                 causes = self.found(*arguments, code=code, **tensors)["causes"]
                 self.assertEqual([cause["name"] for cause in causes][:1], [name] if name else [])
 
+    def test_alpha_that_a_right_amax_refutes(self):
+        tensors = self.product(self.e4m3, 1, a_scale_inv=1, b_scale_inv=1)
+        z, amax = tensors["d"], np.abs(tensors["d"]).max()
+        scale = np.float32(448) / np.float32(amax)
+        tensors.update(d=("F8_E4M3", self.e4m3.codes(z * float(scale) * 0.7)), d_scale=scale, d_amax=amax)
+        found = self.found("gemm", "--mode", "fp8_e4m3", "--param", "trans_b=true", "--param", "output=fp8_e4m3", **tensors)
+        self.assertEqual(found["causes"][0]["name"], "d_scale_scaled=0.7")
+        self.assertIn("alpha=0.7", [one["name"] for one in found["excluded"]])
+
     def softmax(self, x, scale):
         t = np.array(scale, np.float64) * x
         e = np.exp(t - t.max(-1, keepdims=True))
