@@ -100,11 +100,13 @@ double fitted_number(const Evidence& evidence, std::size_t field, double start) 
       return std::numeric_limits<double>::quiet_NaN();
     }
     Formula::Point next = formula.at(here.x + step);
-    while (next.square > here.square && formula.may_go_on() && std::abs(step) > kSettled * std::abs(here.x)) {
+    const bool leaves_zero = here.x == 0;  // which often stands for something else: no cap, no limit
+    while (!leaves_zero && next.square > here.square && formula.may_go_on() &&
+           std::abs(step) > kSettled * std::abs(here.x)) {
       step *= kShorter;
       next = formula.at(here.x + step);
     }
-    if (!(next.square <= here.square)) {
+    if (!leaves_zero && !(next.square <= here.square)) {
       break;
     }
     const bool has_settled = std::abs(next.x - here.x) <= kSettled * std::abs(here.x);

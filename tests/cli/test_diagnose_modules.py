@@ -110,14 +110,15 @@ class Rotary(Modules):
 class Masks(Modules):
     HEADS, LENGTH, DIM = 2, 40, 16
 
-    def attention(self, sees, *params, shift=0):
+    def attention(self, sees, *params, shift=0, score=lambda s: s):
         q, k, v = (normal(self.rng, self.LENGTH * self.HEADS * self.DIM) for _ in range(3))
         at = lambda x, i, h: x[(i * self.HEADS + h) * self.DIM :][: self.DIM]
         o = []
         for i in range(self.LENGTH):
             for h in range(self.HEADS):
                 keys = [j for j in range(self.LENGTH) if sees(i, j)]
-                scores = [math.exp(sum(a * b for a, b in zip(at(q, i, h), at(k, j, h))) / math.sqrt(self.DIM)) for j in keys]
+                dots = [sum(a * b for a, b in zip(at(q, i, h), at(k, j, h))) / math.sqrt(self.DIM) for j in keys]
+                scores = [math.exp(score(s)) for s in dots]
                 values = [at(v, (j + shift) % self.LENGTH, h) for j in keys]
                 o += [sum(w * u[c] for w, u in zip(scores, values)) / (sum(scores) or 1) for c in range(self.DIM)]
         shape = [1, self.LENGTH, self.HEADS, self.DIM]
@@ -133,6 +134,9 @@ class Masks(Modules):
 
     def test_in_chunks(self):
         self.assertEqual(self.attention(lambda i, j: j <= i and i // 16 == j // 16, "mask=causal"), ["chunks=16"])
+
+    def test_with_a_cap_that_is_not_declared(self):
+        self.assertEqual(self.attention(lambda i, j: True, score=lambda s: 6 * math.tanh(s / 6)), ["softcap=6"])
 
     def test_with_values_of_the_position_before(self):
         self.assertEqual(self.attention(lambda i, j: j <= i, "mask=causal", shift=-1), ["v_of_previous_position"])
