@@ -266,8 +266,7 @@ std::string diagnosis_line(const Diagnosis& diagnosis) {
       break;
   }
   const bool explained = !diagnosis.passing.empty();
-  const std::string cause =
-      explained ? core::printable(diagnosis.passing.front().cause) : closest_text(diagnosis);
+  const std::string cause = explained ? core::printable(diagnosis.passing.front().cause) : closest_text(diagnosis);
   return fmt::format("{}: {}{}\n", diagnosis.port.empty() ? "the run misbehaved" : diagnosis.port + " is wrong",
                      explained && diagnosis.passing.front().is_consistent_only ? "perhaps: " : "", cause);
 }
