@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "core/error.hpp"
+#include "op/attention_layout.hpp"
+#include "op/attention_params.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -90,6 +93,36 @@ SequenceLengths lengths_of_rows(std::string_view port, const data::FileTensor& t
   std::vector<std::int64_t> lengths = differences(given.span());
   require_within(port, lengths, positions);
   return {std::move(lengths), 0};
+}
+
+void require_lengths_that_fit(const Subject& subject) {
+  const plan::Case& c = subject.c;
+  if (!c.op->name.starts_with("attention_") || !op::from_params<op::AttentionParams>(c.params).has_lengths()) {
+    return;
+  }
+  const auto p = op::from_params<op::AttentionParams>(c.params);
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  for (const auto& [name, side] :
+       {std::pair{"q_lengths", op::Side::queries}, std::pair{"kv_lengths", op::Side::keys}}) {
+    const op::Port* const port = op::find_port(ports, name);
+    if (port == nullptr || !subject.inputs.has(*port)) {
+      continue;
+    }
+    const prepare::SharedDoubles given = subject.inputs.of(*port);
+    const std::int64_t rows = side == op::Side::queries ? p.sq : p.sk;
+    for (std::size_t batch = 0; batch < given->size(); ++batch) {
+      const double length = (*given)[batch];
+      const std::int64_t made = op::sequence_length(p, side, static_cast<std::int64_t>(batch));
+      if (!(length >= 0 && length <= static_cast<double>(rows))) {
+        throw core::UsageError(fmt::format("{} has {} at [{}], where {} positions are", name, length, batch, rows));
+      }
+      if (p.is_ragged() && length != static_cast<double>(made)) {
+        throw core::UsageError(
+            fmt::format("{} has {} at [{}], where the parameters of these tensors make the sequence {} long", name,
+                        length, batch, made));
+      }
+    }
+  }
 }
 
 }  // namespace numcheck::diagnose

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/tensor_file.hpp"
+#include "diagnose/subject.hpp"
 
 namespace numcheck::diagnose {
 
@@ -29,5 +30,9 @@ struct SequenceLengths {
 /// Throws Misfit.
 [[nodiscard]] SequenceLengths lengths_of_rows(std::string_view port, const data::FileTensor& tensor,
                                               std::int64_t sequences, std::int64_t positions);
+
+/// Of tensors that are read as the ports of the case are: throws core::UsageError if a sequence is longer than its rows, or, in
+/// thd, where rows are as long as sequences, of another length than the parameters make it.
+void require_lengths_that_fit(const Subject& subject);
 
 }  // namespace numcheck::diagnose

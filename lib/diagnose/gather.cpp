@@ -14,6 +14,7 @@
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "data/inputs.hpp"
+#include "diagnose/attention_lengths.hpp"
 #include "diagnose/attention_likeness.hpp"
 #include "diagnose/attention_notes.hpp"
 #include "diagnose/likeness.hpp"
@@ -328,12 +329,15 @@ class Gatherer {
 Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
   const std::vector<AttentionReading> readings = attention_readings(*request.op, request.params, request.tensors);
   if (readings.empty()) {
-    return Gatherer(request, nullptr, catalog, lookup).gather();
+    Gathered gathered = Gatherer(request, nullptr, catalog, lookup).gather();
+    require_lengths_that_fit(gathered.subject);
+    return gathered;
   }
   const ChosenReading chosen = choose(readings, request.tensors);
   GatherRequest read = request;
   read.params = readings[chosen.index].params;
   Gathered gathered = Gatherer(read, &readings[chosen.index], catalog, lookup).gather();
+  require_lengths_that_fit(gathered.subject);
   gathered.notes.insert(gathered.notes.begin(), layout_note(readings, chosen));
   if (std::string left = left_tokens_note(readings[chosen.index]); !left.empty()) {
     gathered.notes.push_back(std::move(left));

@@ -164,8 +164,9 @@ GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, c
     e.variance += kRoundVariance * dp2 * (squares + of_dp);
   }
   if (what_.scaled_bias) {
-    e.bound += unit_ * std::sqrt(terms * squares) + terms * subnormal_ * descale_;
-    e.variance += kRoundVariance * square(unit_) * squares + terms * square(subnormal_ * descale_) / 3;
+    const double lost = std::max(subnormal_, kFlush) * descale_;  // cuDNN 9.19 flushes BF16's subnormals
+    e.bound += unit_ * std::sqrt(terms * squares) + terms * lost;
+    e.variance += kRoundVariance * square(unit_) * squares + terms * square(lost) / 3;
   }
   if (what_.bias_sum) {
     e.bound += terms * (unit_ * std::sqrt(terms * squares) + subnormal_);

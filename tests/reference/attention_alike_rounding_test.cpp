@@ -186,6 +186,18 @@ TEST(AttentionAlikeRounding, that_leaves_nothing_of_dp_does_not_depend_on_what_i
   EXPECT_GT(fit.rms, 0) << "the case shows nothing";
 }
 
+TEST(AttentionAlikeRounding, of_a_scaled_bias_gradient_may_flush_it) {
+  Unfused kernel = kernel_of("bf16", "none", 6);
+  kernel.p.dropout = 0;
+  kernel.p.scale = 0.1;
+  const RoundingCase c(kernel, {"tiny gradients", 1, 0, 1e-36});
+  const testing::Predicted errors =
+      testing::predicted(c.backward, c.backward_values, "dbias", {.scaled_bias = true});
+  for (const float bound : errors.bound) {
+    EXPECT_GE(bound, 10 * 0x1p-126F);  // a tenth of it may have been less than the smallest normal number
+  }
+}
+
 TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {
   Unfused kernel = kernel_of("bf16", "none", 5);
   kernel.p.dropout = 0.15;  // 1 / 0.85 = 1.1765, and the nearest BF16 number is 0.27 % more
