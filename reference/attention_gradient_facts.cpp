@@ -67,16 +67,20 @@ QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) con
   const auto of_query = [&](std::span<const float> facts) {
     return facts.empty() ? 0 : static_cast<double>(facts[first + at]);
   };
-  const double factor = std::fabs(gradients_.problem().factor()), cap = p.softcap == 0 ? 0 : 1 / p.softcap;
+  const double factor = std::fabs(gradients_.problem().factor());
+  const double cap = p.softcap == 0 ? 0 : 1 / p.softcap;
+  // What an error of a score does to the slope of a cap is in no weight, of which dv is made, nor in lse.
+  const double steep = what_ == Of::values ? 0 : cap;
   return {.factor = factor,
-          .most = tolerance::kMayOverflow * std::min(1.0, factor) * (1 + 2 * cap),
+          .most = tolerance::kMayOverflow * std::min(1.0, factor) * (1 + 2 * steep),
           .norm = all.queries.norms[at],
           .cap = cap,
+          .steep = steep,
           .lse = known ? lse : 0,
           .sink = std::isfinite(sink) && known ? std::fabs(sink) * std::exp(sink - lse) : 0,
           .statistic = of_query(statistics_.square),
           .statistic_second = of_query(statistics_.second),
-          .statistic_product = of_query(statistics_.product),
+          .statistic_product = of_query(statistics_.product) * (1 + 2 * steep) / (1 + 2 * cap),
           .statistic_argument = of_query(statistics_.argument),
           .score_second = square(gradients_.problem().factor()) * all.score_second[at],
           .along = all.along[at],

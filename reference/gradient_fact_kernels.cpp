@@ -23,7 +23,7 @@ void arguments(const QueryTerms& given, const PairLanes& pairs, PairTerms terms)
   const double* const scores = pairs.scores;
   const double* const weights = pairs.weights;
   const double* const key_norms = pairs.key_norms;
-  const double a = query.factor * (1 + 2 * query.cap) * query.norm;
+  const double a = query.factor * (1 + 2 * query.steep) * query.norm;
   const double round_variance = query.round_variance, tanh_variance = query.tanh_variance;
   const double lse = query.lse, absolute_lse = __builtin_fabs(lse), lse2 = 2 * square(lse), most = query.most;
 #pragma GCC ivdep
@@ -57,7 +57,7 @@ void gradient_terms_of(const QueryTerms& given, const PairLanes& pairs, const Te
   const double* const slopes = pairs.slopes;
   const double* const key_norms = pairs.key_norms;
   const double* const value_norms = pairs.value_norms;
-  const double cap2 = square(query.cap);
+  const double cap2 = square(query.steep);
   const double dot_variance = choice.has_dot_variance ? query.dot_variance : 0;
   const double tanh_variance = choice.has_tanh_variance ? 4 * query.tanh_variance : 0;
 #pragma GCC ivdep

@@ -76,6 +76,7 @@ struct QueryTerms {
   double most;    ///< the a from which products may overflow
   double norm;    ///< |q|
   double cap;     ///< 1 / softcap, or 0
+  double steep;   ///< the same where errors of the cap's slope count, otherwise 0
   double lse;
   double sink;  ///< |sink| exp(sink - lse)
   /// GradientFact::statistic_square, statistic_second, largest_product and largest_argument of dq; 0 while those are found.

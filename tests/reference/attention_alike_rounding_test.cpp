@@ -186,13 +186,22 @@ TEST(AttentionAlikeRounding, that_leaves_nothing_of_dp_does_not_depend_on_what_i
   EXPECT_GT(fit.rms, 0) << "the case shows nothing";
 }
 
+TEST(AttentionValueGradient, has_no_larger_errors_below_a_saturated_cap) {
+  Unfused kernel = kernel_of("fp32", "none", 0);
+  const auto largest_bound = [&kernel](double cap) {
+    kernel.p.softcap = cap;
+    const RoundingCase c(kernel, {"scores of 6", 0.01, 0, 1, 1});
+    return std::ranges::max(testing::predicted(c.backward, c.backward_values, "dv", {}).bound);
+  };
+  EXPECT_LE(largest_bound(0.1), 1.5F * largest_bound(0));
+}
+
 TEST(AttentionAlikeRounding, of_a_scaled_bias_gradient_may_flush_it) {
   Unfused kernel = kernel_of("bf16", "none", 6);
   kernel.p.dropout = 0;
   kernel.p.scale = 0.1;
   const RoundingCase c(kernel, {"tiny gradients", 1, 0, 1e-36});
-  const testing::Predicted errors =
-      testing::predicted(c.backward, c.backward_values, "dbias", {.scaled_bias = true});
+  const testing::Predicted errors = testing::predicted(c.backward, c.backward_values, "dbias", {.scaled_bias = true});
   for (const float bound : errors.bound) {
     EXPECT_GE(bound, 10 * 0x1p-126F);  // a tenth of it may have been less than the smallest normal number
   }
