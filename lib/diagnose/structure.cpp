@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
@@ -250,20 +251,49 @@ std::vector<std::uint8_t> marks_of(const Evidence& evidence, bool hold_the_same)
   return marks;
 }
 
-/// A trial that leaves the wrong elements as they are.
+/// The output with the expected numbers in place of the marked ones.
+SharedBytes mended(const Evidence& evidence, std::span<const std::uint8_t> marks) {
+  const op::Port port = port_of(evidence);
+  const SharedBytes& given = evidence.subject.outputs.find(evidence.port)->second;
+  auto bytes = std::make_shared<core::Buffer<std::byte>>(given->size());
+  std::ranges::copy(given->span(), bytes->span().begin());
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i] != 0) {
+      const double expected = core::round_to(evidence.values.value[i], port.dtype);
+      core::encode(std::span(&expected, 1), port.dtype, bytes->span().subspan(i * element, element));
+    }
+  }
+  return bytes;
+}
+
+/// Whether the op has gates of its own, which would fail for these elements whatever is expected of them.
+bool has_own_gates(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  const bool is_attention = c.op->name == "attention_fwd" || c.op->name == "attention_bwd";
+  return !is_attention && !prepare::find_row(evidence.subject.catalog, c.op->name)->reference.gates.empty();
+}
+
+/// A trial that leaves the wrong elements as they are, or mends them.
 Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements& places, std::string name,
                           const std::string& content) {
   std::string cause = fmt::format("{}: {}", evidence.port, report::views::wrong_sentence(report::wrong_json(places)));
   cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
   Trial trial = as_declared(evidence.subject);
-  trial.then =
-      change_of(evidence, [marks = marks_of(evidence, !content.empty()),
-                           delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
-                              op::OutputValues& output, op::OutputYardsticks*) {
-        for (std::size_t i = 0; i < marks.size(); ++i) {
-          output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
-        }
-      });
+  std::vector<std::uint8_t> wrong = marks_of(evidence, !content.empty());
+  const bool is_whole = port_of(evidence).scaled_by.empty() && evidence.sample.all();
+  if (has_own_gates(evidence) && is_whole) {
+    trial.stored.emplace(evidence.port, mended(evidence, wrong));
+  } else {
+    trial.then =
+        change_of(evidence, [marks = std::move(wrong),
+                             delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                                op::OutputValues& output, op::OutputYardsticks*) {
+          for (std::size_t i = 0; i < marks.size(); ++i) {
+            output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
+          }
+        });
+  }
   Hypothesis all{.name = std::move(name),
                  .family = std::string(kPlaces),
                  .cause = std::move(cause),
