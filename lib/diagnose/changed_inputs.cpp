@@ -185,7 +185,10 @@ std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
   if (!evidence.subject.c.op->multiplies_matrices) {
     return all;
   }
-  const std::vector<op::Port> ports = number_inputs(evidence.subject);
+  std::vector<op::Port> ports = number_inputs(evidence.subject);
+  std::erase_if(ports, [](const op::Port& port) {  // which is added to products
+    return port.name == "bias" || port.name == "c" || port.name == "softmax_offset";
+  });
   for (const Quantiser& way : kWays) {
     for (const bool by_inverse : {false, true}) {
       Trial together = as_declared(evidence.subject);

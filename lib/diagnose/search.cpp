@@ -131,6 +131,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Whether a single cause leaves hardly anything of the error: a second one is likelier than wrong places.
+bool has_a_main_cause(const Diagnosis& diagnosis) {
+  constexpr double kMost = 0.9;
+  return std::ranges::any_of(diagnosis.excluded, [](const Explanation& one) { return one.share > kMost; });
+}
+
 /// Of a large subject, most hypotheses are tried on a part. Moved rows and wrong tiles show in all of it, which takes longer: if
 /// most elements are wrong, only after the part has not explained them. Pairs have the time that is left, and a second at
 /// least.
@@ -139,10 +145,19 @@ void search_large(const Subject& subject, const Subject& part, const verdict::Ou
   Diagnosis places = diagnosis;
   const std::vector<std::uint8_t>& is_wrong = places.elements[diagnosis.port].is_wrong;
   const bool most_are_wrong = std::cmp_greater(2 * std::ranges::count(is_wrong, std::uint8_t{1}), is_wrong.size());
+  const auto time_for_pairs = [&] {
+    constexpr double kLeast = 1, kToConclude = 1.3;  // what explains the part is judged on all of it
+    return effort.pairs_s == 0 ? 0
+                               : std::clamp(effort.pairs_s - kToConclude - seconds_since(start),
+                                            std::min(kLeast, effort.pairs_s), effort.pairs_s);
+  };
   Search in_part(part, failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis, false);
   if (most_are_wrong) {
     in_part.singles();
     in_part.findings();
+    if (is_open(diagnosis) && has_a_main_cause(diagnosis)) {
+      in_part.pairs(time_for_pairs());
+    }
     if (!is_open(diagnosis)) {
       return;
     }
@@ -159,10 +174,7 @@ void search_large(const Subject& subject, const Subject& part, const verdict::Ou
   if (!most_are_wrong) {
     in_part.singles();
   }
-  constexpr double kLeast = 1, kToConclude = 1.3;  // what explains the part is judged on all of it
-  in_part.pairs(effort.pairs_s == 0 ? 0
-                                    : std::clamp(effort.pairs_s - kToConclude - seconds_since(start),
-                                                 std::min(kLeast, effort.pairs_s), effort.pairs_s));
+  in_part.pairs(time_for_pairs());
   in_part.findings();
 }
 
