@@ -129,7 +129,8 @@ std::vector<Hypothesis> other_masks(const Evidence& evidence) {
     return all;
   }
   const std::int64_t shift = p.diagonal(p.sq, p.sk);
-  if (const std::int64_t prefix = wrong.last + shift + 2; wrong.first == 0 && prefix < p.sk) {
+  // Of queries beyond the prefix, at least one is right.
+  if (const std::int64_t prefix = wrong.last + shift + 2; wrong.first == 0 && prefix < p.sk && wrong.last + 2 < p.sq) {
     add(fmt::format("prefix_unmasked={}", prefix),
         fmt::format("all queries see the first {} keys, whatever their position: a prefix without causal mask", prefix),
         [prefix](std::int64_t own, std::int64_t j) { return j <= own || j < prefix; });

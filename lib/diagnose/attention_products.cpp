@@ -1,6 +1,7 @@
 // Hypotheses about the formats in which attention multiplies matrices, and stores what is between two products.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -96,10 +97,47 @@ std::vector<Hypothesis> scores_stored(const Evidence& evidence) {
        .least_spread = kLeast}};
 }
 
+/// Truncated weights are too small by a part that depends on them, of a rounding unit on average 0.7: the output tells how much.
+std::vector<Hypothesis> weights_truncated(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  const Dtype dtype = c.mode->first;
+  if (c.op->name != "attention_fwd" || evidence.port != "o" || (dtype != Dtype::bf16 && dtype != Dtype::fp16)) {
+    return {};
+  }
+  double product = 0, square = 0;
+  for (std::size_t i = 0; i < evidence.delivered.size(); ++i) {
+    const double y = evidence.values.value[i], d = evidence.delivered[i];
+    if (std::isfinite(y) && std::isfinite(d)) {
+      product += y * d;
+      square += y * y;
+    }
+  }
+  constexpr double kLeast = 0.2;
+  const double factor = product / square, unit = core::dtype_info(dtype).unit_roundoff;
+  if (!(factor >= 1 - unit && factor <= 1 - kLeast * unit)) {
+    return {};
+  }
+  Trial trial = as_declared(evidence.subject);
+  trial.then = change_each(evidence, [factor](double y) { return factor * y; });
+  const std::string_view spelled = dtype == Dtype::bf16 ? "BF16" : "FP16";
+  return {
+      {.name = fmt::format("weights_truncated_to_{}", core::dtype_info(dtype).name),
+       .family = {},
+       .cause = fmt::format("weights were truncated to {} before they were multiplied by v, not rounded to nearest, "
+                            "which makes {} {:.2g} % smaller",
+                            spelled, evidence.port, 100 * (1 - factor)),
+       .remedy = "Convert with rounding to nearest (cvt.rn, __float2bfloat16_rn), not by shifting bits away.",
+       .trial = std::move(trial),
+       .shared_cause = fmt::format("weights were truncated to {}, not rounded to nearest", spelled),
+       .is_measured = true}};
+}
+
 constexpr std::array kRows = {
     CatalogueRow{"scores_in_tf32", "attention of FP32 inputs whose product of q and k ran in TF32", &scores_in_tf32},
     CatalogueRow{"products_in_tf32", "the same of all products", &products_in_tf32},
-    CatalogueRow{"scores_stored_in_FORMAT", "attention that stores scores and weights in 16 bits", &scores_stored}};
+    CatalogueRow{"scores_stored_in_FORMAT", "attention that stores scores and weights in 16 bits", &scores_stored},
+    CatalogueRow{"weights_truncated_to_FORMAT", "attention whose weights lose bits instead of being rounded",
+                 &weights_truncated}};
 
 }  // namespace
 
