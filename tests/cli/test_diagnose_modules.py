@@ -110,7 +110,7 @@ class Rotary(Modules):
 class Masks(Modules):
     HEADS, LENGTH, DIM = 2, 40, 16
 
-    def attention(self, sees, *params, shift=0, score=lambda s: s):
+    def attention(self, sees, *params, shift=0, score=lambda s: s, weight=lambda w: w):
         q, k, v = (normal(self.rng, self.LENGTH * self.HEADS * self.DIM) for _ in range(3))
         at = lambda x, i, h: x[(i * self.HEADS + h) * self.DIM :][: self.DIM]
         o = []
@@ -118,9 +118,11 @@ class Masks(Modules):
             for h in range(self.HEADS):
                 keys = [j for j in range(self.LENGTH) if sees(i, j)]
                 dots = [sum(a * b for a, b in zip(at(q, i, h), at(k, j, h))) / math.sqrt(self.DIM) for j in keys]
-                scores = [math.exp(score(s)) for s in dots]
+                largest = max(map(score, dots), default=0)
+                exact = [math.exp(score(s) - largest) for s in dots]
+                scores, total = [weight(w) for w in exact], sum(exact) or 1
                 values = [at(v, (j + shift) % self.LENGTH, h) for j in keys]
-                o += [sum(w * u[c] for w, u in zip(scores, values)) / (sum(scores) or 1) for c in range(self.DIM)]
+                o += [sum(w * u[c] for w, u in zip(scores, values)) / total for c in range(self.DIM)]
         shape = [1, self.LENGTH, self.HEADS, self.DIM]
         return self.diagnose("attention_fwd", {"q": (shape, q), "k": (shape, k), "v": (shape, v), "o": (shape, o)},
                              "layout=bshd", *params)
@@ -134,6 +136,11 @@ class Masks(Modules):
 
     def test_in_chunks(self):
         self.assertEqual(self.attention(lambda i, j: j <= i and i // 16 == j // 16, "mask=causal"), ["chunks=16"])
+
+    def test_with_truncated_weights(self):
+        self.LENGTH, self.HEADS = 128, 4  # enough to see 0.2 % in all of them
+        causes = self.attention(lambda i, j: True, weight=lambda w: of_bf16(bf16_bits(f32(w), truncate=True)))
+        self.assertEqual(causes[0], "weights_truncated_to_bf16")
 
     def test_with_a_cap_that_is_not_declared(self):
         self.assertEqual(self.attention(lambda i, j: True, score=lambda s: 6 * math.tanh(s / 6)), ["softcap=6"])
