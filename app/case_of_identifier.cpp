@@ -87,14 +87,16 @@ plan::Case case_of_identifier(const std::string& identifier) {
   }
   require_known(segments[0], "op", ops);
   const op::Op& op = *prepare::find_row(catalog(), segments[0])->op;
-  if (segments.size() < 4) {
+  if (segments.size() < 3) {
     const plan::Case example =
         only_case({{"op", op.name}, {"params", least_params(op)}, {"mode", op.modes.front()}, {"backend", "sim"}});
     throw core::UsageError(fmt::format("explain: {} is not a whole identifier: op/parameters/mode/backend, such as {}",
                                        core::printable(identifier), example.id));
   }
-  return only_case(
-      {{"op", op.name}, {"params", params_of(op, segments[1])}, {"mode", segments[2]}, {"backend", segments[3]}});
+  return only_case({{"op", op.name},
+                    {"params", params_of(op, segments[1])},
+                    {"mode", segments[2]},
+                    {"backend", segments.size() == 3 ? "auto" : segments[3]}});
 }
 
 }  // namespace numcheck::app

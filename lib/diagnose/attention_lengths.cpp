@@ -125,4 +125,24 @@ void require_lengths_that_fit(const Subject& subject) {
   }
 }
 
+std::string padding_note(const Subject& subject) {
+  const plan::Case& c = subject.c;
+  if (c.op->name != "attention_fwd") {
+    return "";
+  }
+  const auto p = op::from_params<op::AttentionParams>(c.params);
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  const op::Port* const port = op::find_port(ports, "q_lengths");
+  if (p.is_ragged() || port == nullptr || !subject.inputs.has(*port)) {
+    return "";
+  }
+  const prepare::SharedDoubles given = subject.inputs.of(*port);
+  const bool is_short =
+      std::ranges::any_of(given->span(), [&p](double length) { return length < static_cast<double>(p.sq); });
+  return is_short
+             ? "o and lse of queries beyond q_lengths are padding, of which libraries make what they like: they are "
+               "not judged"
+             : "";
+}
+
 }  // namespace numcheck::diagnose

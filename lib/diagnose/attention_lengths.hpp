@@ -35,4 +35,7 @@ struct SequenceLengths {
 /// thd, where rows are as long as sequences, of another length than the parameters make it.
 void require_lengths_that_fit(const Subject& subject);
 
+/// That outputs of attention_fwd beyond the lengths of queries are not judged; empty if there are none, or all are given.
+[[nodiscard]] std::string padding_note(const Subject& subject);
+
 }  // namespace numcheck::diagnose

@@ -324,20 +324,28 @@ class Gatherer {
   Gathered gathered_;
 };
 
+/// Of sequences of attention.
+void check_lengths(Gathered& gathered) {
+  require_lengths_that_fit(gathered.subject);
+  if (std::string note = padding_note(gathered.subject); !note.empty()) {
+    gathered.notes.push_back(std::move(note));
+  }
+}
+
 }  // namespace
 
 Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
   const std::vector<AttentionReading> readings = attention_readings(*request.op, request.params, request.tensors);
   if (readings.empty()) {
     Gathered gathered = Gatherer(request, nullptr, catalog, lookup).gather();
-    require_lengths_that_fit(gathered.subject);
+    check_lengths(gathered);
     return gathered;
   }
   const ChosenReading chosen = choose(readings, request.tensors);
   GatherRequest read = request;
   read.params = readings[chosen.index].params;
   Gathered gathered = Gatherer(read, &readings[chosen.index], catalog, lookup).gather();
-  require_lengths_that_fit(gathered.subject);
+  check_lengths(gathered);
   gathered.notes.insert(gathered.notes.begin(), layout_note(readings, chosen));
   if (std::string left = left_tokens_note(readings[chosen.index]); !left.empty()) {
     gathered.notes.push_back(std::move(left));

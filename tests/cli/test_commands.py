@@ -169,9 +169,15 @@ class Explain(CliTest):
         self.assertIn("UnfusedDotProductAttention taken: 2 TF32-capable products", whole)
         self.assertIn("softmax_fwd: ", self.run_cli("explain", "softmax_fwd/sq=8,sk=8/bf16/sim", code=0).stdout)
 
+    def test_a_case_may_leave_out_its_backend(self):
+        case = "attention_fwd/sq=8,sk=8,d=64/fp32"
+        told = self.run_cli("explain", case, code=0).stdout
+        self.assertEqual(told, self.run_cli("explain", f"{case}/auto", code=0).stdout)
+        self.assertIn("UnfusedDotProductAttention taken", told)
+
     def test_a_case_needs_its_plan_if_its_identifier_says_more(self):
         for name, words in [("gemm/m=1,n=1,k=1/fp32/sim/uniform", "says more than op, parameters, mode and backend, so it needs its plan"),
-                            ("gemm/m=1/fp32", "is not a whole identifier: op/parameters/mode/backend"),
+                            ("gemm/m=1", "is not a whole identifier: op/parameters/mode/backend"),
                             ("rope_fwd/s=1", "such as rope_fwd/"),
                             ("gem/m=1,n=1,k=1/fp32/sim", 'unknown op "gem" (did you mean gemm?)'),
                             ("gemm/m=1,n=1,kk=1/fp32/sim", 'unknown parameter of gemm "kk"'),
