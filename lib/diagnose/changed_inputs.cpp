@@ -151,7 +151,7 @@ prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double
            : way.scaled == Scaled::columns ? i / (cols * static_cast<std::size_t>(port.rows)) * cols + i % cols
                                            : 0;
   };
-  std::vector<double> largest(x.size() == 0 ? 0 : line_of(x.size() - 1) + 1);
+  std::vector<double> largest(x.empty() ? 0 : line_of(x.size() - 1) + 1);
   for (std::size_t i = 0; i < x.size(); ++i) {
     double& most = largest[line_of(i)];
     most = std::isfinite(x[i]) ? std::max(most, std::abs(x[i])) : most;
