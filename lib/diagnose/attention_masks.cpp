@@ -173,6 +173,9 @@ std::vector<Hypothesis> other_positions(const Evidence& evidence) {
   }
   std::vector<Hypothesis> all;
   for (const std::string_view which : {"k", "v", "kv"}) {
+    if (which == "kv" && p.has_dropout()) {
+      continue;  // the same as a mask that is one off
+    }
     for (const std::int64_t step : {-1, 1}) {
       for (const bool around : {false, true}) {
         Trial trial = as_declared(evidence.subject);

@@ -281,7 +281,8 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
   cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
   Trial trial = as_declared(evidence.subject);
   std::vector<std::uint8_t> wrong = marks_of(evidence, !content.empty());
-  const bool is_whole = port_of(evidence).scaled_by.empty() && evidence.sample.all();
+  const bool is_whole = port_of(evidence).scaled_by.empty() && output_scale(evidence.subject, evidence.port) == 1 &&
+                        evidence.sample.all();
   if (has_own_gates(evidence) && is_whole) {
     trial.stored.emplace(evidence.port, mended(evidence, wrong));
   } else {
