@@ -29,7 +29,8 @@ std::span<const CatalogueRow> catalogue() {
                                                      keys_left_out_rows(),
                                                      attention_mask_rows(),
                                                      line_rows(),
-                                                     structure_rows(),
+                                                     moved_line_rows(),
+                                                     wrong_place_rows(),
                                                      simulated_rows()}) {
       all.insert(all.end(), part.begin(), part.end());
     }

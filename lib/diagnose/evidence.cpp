@@ -25,6 +25,19 @@ decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change) {
       };
 }
 
+std::optional<double> factor_of_output(const Evidence& evidence, double least) {
+  double product = 0, square = 0, delivered = 0;
+  for (std::size_t i = 0; i < evidence.delivered.size(); ++i) {
+    const double y = evidence.values.value[i], d = evidence.delivered[i];
+    if (std::isfinite(y) && std::isfinite(d)) {
+      product += d * y;
+      square += y * y;
+      delivered += d * d;
+    }
+  }
+  return product * product > least * square * delivered ? std::optional(product / square) : std::nullopt;
+}
+
 void expect_instead(op::OutputValues& output, std::size_t i, double y) {
   const double before = std::abs(output.value[i]);
   const double growth = before > 0 && std::isfinite(y) ? std::abs(y) / before : 1;

@@ -101,8 +101,8 @@ Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Val
 std::vector<Hypothesis> other_variants(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
   std::vector<Hypothesis> all;
-  if (c.op->name == "attention_dropout") {
-    return all;  // they say which of its random numbers count, and none of them would explain any other number
+  if (evidence.values.unpredictable) {
+    return all;  // of numbers that are drawn, switches say which count, and none of them would explain any other number
   }
   for (std::size_t i = 0; i < c.params.size(); ++i) {
     const Field& field = c.op->fields()[i];

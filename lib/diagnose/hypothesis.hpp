@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,10 @@ struct Evidence {
 /// Trial::then that changes what is expected of that output, and its yardsticks (null if it has none).
 using ChangeOutput = std::function<void(op::OutputValues&, op::OutputYardsticks*)>;
 [[nodiscard]] decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change);
+
+/// sum d y / sum y^2 over finite elements, d the delivered and y the expected ones; nothing where the square of the cosine between
+/// the two is below `least`, or there are none.
+[[nodiscard]] std::optional<double> factor_of_output(const Evidence& evidence, double least);
 
 /// Expects another number of an element, which errs in proportion if it is larger.
 void expect_instead(op::OutputValues& output, std::size_t i, double y);
@@ -97,10 +102,11 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
 [[nodiscard]] std::span<const CatalogueRow> keys_left_out_rows();
 [[nodiscard]] std::span<const CatalogueRow> line_rows();
+[[nodiscard]] std::span<const CatalogueRow> moved_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> quantised_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> rope_angle_rows();
 [[nodiscard]] std::span<const CatalogueRow> simulated_rows();
 [[nodiscard]] std::span<const CatalogueRow> statistics_rows();
-[[nodiscard]] std::span<const CatalogueRow> structure_rows();
+[[nodiscard]] std::span<const CatalogueRow> wrong_place_rows();
 
 }  // namespace numcheck::diagnose

@@ -31,23 +31,6 @@ Hypothesis with_values(const Evidence& evidence, std::string name, std::string c
   return {std::move(name), {}, std::move(cause), std::move(remedy), std::move(trial)};
 }
 
-/// sum d y / sum y^2 over finite elements; NaN if there are none, or if d has nothing to do with y: a factor near 0 then takes half
-/// of the squared error away, whatever d is.
-double fitted_factor(const Evidence& evidence) {
-  constexpr double kUnrelated = 0.01;  // square of the cosine
-  double product = 0, square = 0, delivered = 0;
-  for (std::size_t i = 0; i < evidence.delivered.size(); ++i) {
-    const double y = evidence.values.value[i], d = evidence.delivered[i];
-    if (std::isfinite(y) && std::isfinite(d)) {
-      product += d * y;
-      square += y * y;
-      delivered += d * d;
-    }
-  }
-  const bool is_related = product * product >= kUnrelated * square * delivered;
-  return is_related ? product / square : std::numeric_limits<double>::quiet_NaN();
-}
-
 /// All that is expected of the output, times c.
 decltype(Trial::then) scaled_by(const Evidence& evidence, double c) {
   return change_of(evidence, [c](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
@@ -130,7 +113,9 @@ bool is_narrow(Dtype dtype) {
 }
 
 std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
-  const double factor = fitted_factor(evidence);
+  // A factor near 0 takes half of the squared error away, whatever was delivered: that says nothing of unrelated numbers.
+  constexpr double kRelated = 0.01;
+  const double factor = factor_of_output(evidence, kRelated).value_or(std::numeric_limits<double>::quiet_NaN());
   constexpr double kSmallest = 0x1p-20;
   constexpr double kBias = 0x1p-12;  // less than any scale that somebody may have confused
   std::vector<Hypothesis> all;

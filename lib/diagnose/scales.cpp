@@ -82,21 +82,6 @@ std::vector<Instead> instead_of_descale(const Scale& scale, const std::vector<Sc
   return all;
 }
 
-/// sum d y / sum y^2 if d is that times y, or nearly: then nothing else is worth a trial.
-std::optional<double> factor_of_output(const Evidence& evidence) {
-  double product = 0, square = 0, delivered = 0;
-  for (std::size_t i = 0; i < evidence.delivered.size(); ++i) {
-    const double y = evidence.values.value[i], d = evidence.delivered[i];
-    if (std::isfinite(y) && std::isfinite(d)) {
-      product += d * y;
-      square += y * y;
-      delivered += d * d;
-    }
-  }
-  constexpr double kNearlyParallel = 0.9;  // square of the cosine
-  return product * product > kNearlyParallel * square * delivered ? std::optional(product / square) : std::nullopt;
-}
-
 /// Whether a result that is proportional to the scale may be of that number: two causes leave it within this factor.
 bool may_be(double number, double declared, std::optional<double> factor) {
   constexpr double kFar = 2;
@@ -116,7 +101,8 @@ bool has_own_mistake(const Evidence& evidence, const Instead& instead) {
 std::vector<Hypothesis> misused(const Evidence& evidence) {
   std::vector<Hypothesis> all;
   const std::vector<Scale> scales = scales_of(evidence);
-  const std::optional<double> factor = factor_of_output(evidence);
+  constexpr double kNearlyParallel = 0.9;  // then nothing else is worth a trial
+  const std::optional<double> factor = factor_of_output(evidence, kNearlyParallel);
   std::vector<const Scale*> operands;
   for (const Scale& scale : scales) {
     const std::optional<ScaleRange> range = range_of(evidence, scale);

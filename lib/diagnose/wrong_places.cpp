@@ -1,0 +1,192 @@
+// Hypotheses about elements: some that are wrong among right ones, and outputs that are all one number.
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/codec.hpp"
+#include "core/dtype.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "metric/wrong_elements.hpp"
+#include "report/views/wrong_sentence.hpp"
+#include "report/wrong_member.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// What wrong elements hold, if they all hold it.
+std::string common_content(const Evidence& evidence) {
+  std::optional<double> first;
+  bool same = true;
+  for (std::size_t i = 0; i < evidence.is_wrong.size(); ++i) {
+    if (evidence.is_wrong[i] != 0) {
+      const double d = evidence.delivered[i];
+      same = same && (!first.has_value() || d == *first || (std::isnan(d) && std::isnan(*first)));
+      first = first.value_or(d);
+    }
+  }
+  if (!first.has_value() || !same) {
+    return {};
+  }
+  return std::isnan(*first) ? "NaN" : fmt::format("{:.6g}", *first);
+}
+
+/// The wrong elements, and with them, if all hold the same, those that do so by themselves are right: where a tile is 0, small
+/// results are.
+std::vector<std::uint8_t> marks_of(const Evidence& evidence, bool hold_the_same) {
+  std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
+  const auto first = std::ranges::find(marks, std::uint8_t{1});
+  if (!hold_the_same || first == marks.end()) {
+    return marks;
+  }
+  const double content = evidence.delivered[static_cast<std::size_t>(first - marks.begin())];
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    marks[i] = marks[i] != 0 || evidence.delivered[i] == content ? 1 : 0;
+  }
+  return marks;
+}
+
+/// The output with the expected numbers in place of the marked ones.
+SharedBytes mended(const Evidence& evidence, std::span<const std::uint8_t> marks) {
+  const op::Port port = port_of(evidence);
+  const SharedBytes& given = evidence.subject.outputs.find(evidence.port)->second;
+  auto bytes = std::make_shared<core::Buffer<std::byte>>(given->size());
+  std::ranges::copy(given->span(), bytes->span().begin());
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i] != 0) {
+      const double expected = core::round_to(evidence.values.value[i], port.dtype);
+      core::encode(std::span(&expected, 1), port.dtype, bytes->span().subspan(i * element, element));
+    }
+  }
+  return bytes;
+}
+
+/// Whether the op has gates of its own, which would fail for these elements whatever is expected of them.
+bool has_own_gates(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  const bool is_attention = c.op->name == "attention_fwd" || c.op->name == "attention_bwd";
+  return !is_attention && !prepare::find_row(evidence.subject.catalog, c.op->name)->reference.gates.empty();
+}
+
+/// A trial that leaves the wrong elements as they are, or mends them.
+Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements& places, std::string name,
+                          const std::string& content) {
+  std::string cause = fmt::format("{}: {}", evidence.port, report::views::wrong_sentence(report::wrong_json(places)));
+  cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
+  Trial trial = as_declared(evidence.subject);
+  std::vector<std::uint8_t> wrong = marks_of(evidence, !content.empty());
+  const bool is_whole = port_of(evidence).scaled_by.empty() && output_scale(evidence.subject, evidence.port) == 1 &&
+                        evidence.sample.all();
+  if (has_own_gates(evidence) && is_whole) {
+    trial.stored.emplace(evidence.port, mended(evidence, wrong));
+  } else {
+    trial.then =
+        change_of(evidence, [marks = std::move(wrong),
+                             delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                                op::OutputValues& output, op::OutputYardsticks*) {
+          for (std::size_t i = 0; i < marks.size(); ++i) {
+            output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
+          }
+        });
+  }
+  Hypothesis all{.name = std::move(name),
+                 .family = std::string(kPlaces),
+                 .cause = std::move(cause),
+                 .remedy =
+                     "Look at what they have in common: a tile that is not written or written twice, a race, memory "
+                     "that something else writes to, or a head, row or column that is computed in another way.",
+                 .trial = std::move(trial),
+                 .shared_cause = fmt::format("some elements of {} are wrong, and the others right", evidence.port)};
+  if (!content.empty()) {
+    all.remedy = "Look for elements that are not written, or are masked by mistake.";
+    all.shared_cause = fmt::format("some elements of {} are all {}", evidence.port, content);
+  }
+  return all;
+}
+
+/// Wrong elements that are all the same: of the whole output, or of a part of it.
+std::vector<Hypothesis> wrong_alike(const Evidence& evidence, bool whole) {
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
+  const std::string content = common_content(evidence);
+  constexpr double kNearlyAll = 0.99;
+  const bool nearly_all = static_cast<double>(wrong) > kNearlyAll * static_cast<double>(evidence.is_wrong.size());
+  // NaN is what becomes of an overflow, too, which says more.
+  if (wrong < 2 || content.empty() || whole != (nearly_all && content != "NaN")) {
+    return {};
+  }
+  Hypothesis found = wrong_elements(evidence, metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample),
+                                    "elements_all_" + content, content);
+  if (nearly_all) {
+    found.family = kOneNumber;
+  }
+  return {std::move(found)};
+}
+
+std::vector<Hypothesis> all_alike(const Evidence& evidence) {
+  return wrong_alike(evidence, true);
+}
+
+std::vector<Hypothesis> some_alike(const Evidence& evidence) {
+  return wrong_alike(evidence, false);
+}
+
+/// Tiles that are wrong, beside others that are not. Of an output that is wrong everywhere, a small tile may be right by
+/// accident, and others are in part: where most elements are wrong, their tiles are wrong throughout, and a part of the output
+/// is not.
+bool has_wrong_tiles(const metric::WrongElements& places) {
+  constexpr double kThroughout = 0.99, kPart = 1.0 / 4;
+  if (!places.tiles.has_value()) {
+    return false;
+  }
+  const auto area = static_cast<double>(places.tiles->touched * places.tiles->size * places.tiles->size);
+  const auto all = static_cast<double>(places.of), wrong = static_cast<double>(places.count);
+  return 2 * places.count <= places.of || (wrong >= kThroughout * std::min(all, area) && wrong <= (1 - kPart) * all);
+}
+
+std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
+  const metric::WrongElements places = metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample);
+  // Wrong elements that lie anywhere are of an arithmetic that is wrong everywhere: only few, whole lines and whole tiles say
+  // something, and what they all hold.
+  constexpr std::size_t kFew = 16;
+  constexpr double kNearlyAll = 0.9;
+  const auto fills = [&](const metric::WrongLines& lines, std::int64_t length) {
+    return 2 * lines.touched <= lines.of &&
+           static_cast<double>(wrong) > kNearlyAll * static_cast<double>(lines.touched * length);
+  };
+  const op::Port port = port_of(evidence);
+  const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
+  // A block of any size that is wrong throughout, beside elements that are not. Rows or columns that are wrong from some place on
+  // are what a mask or a window does, if they are many.
+  const auto block = static_cast<std::size_t>(places.matrices.touched * places.rows.touched * places.columns.touched);
+  const bool are_lines = places.rows.touched == places.rows.of || places.columns.touched == places.columns.of;
+  const bool is_block =
+      places.rows.range_count == 1 && places.columns.range_count == 1 &&
+      static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
+      block + std::max(kFew, evidence.is_wrong.size() / (are_lines ? 4 : kFew)) <= evidence.is_wrong.size();
+  const bool is_place = are_few || is_block || has_wrong_tiles(places) || fills(places.rows, port.cols) ||
+                        fills(places.columns, port.batch * port.rows);
+  if (wrong == 0 || !is_place) {
+    return {};
+  }
+  return {
+      wrong_elements(evidence, places, "some_elements_wrong", wrong == 1 ? std::string() : common_content(evidence))};
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"elements_all_VALUE", "an output that is one number", &all_alike, Stage::first, true},
+    CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &some_alike, Stage::last_resort, true},
+    CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places,
+                 Stage::last_resort, true}};
+
+}  // namespace
+
+std::span<const CatalogueRow> wrong_place_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose
