@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "reproduce.hpp"
 
 namespace numcheck::app {
-namespace {
-
-std::string param_text(const op::Value& value) {
-  const bool* const is = std::get_if<bool>(&value);
-  return is == nullptr ? op::value_text(value) : *is ? "true" : "false";
-}
-
-}  // namespace
 
 std::string diagnose_again(const TensorOptions& tensors, const DiagnosedFiles& files,
                            const diagnose::Subject& subject) {
@@ -48,7 +39,7 @@ std::string diagnose_again(const TensorOptions& tensors, const DiagnosedFiles& f
     const bool is_given =
         std::ranges::any_of(tensors.params, [&begin](const std::string& given) { return given.starts_with(begin); });
     if (!fields[i].required && !is_given && c.params[i] != fields[i].fallback) {
-      add("--param", begin + param_text(c.params[i]));
+      add("--param", begin + op::param_text(c.params[i]));
     }
   }
   return text;

@@ -39,14 +39,14 @@ float weigh(std::span<float> scores) {
   return 1 / sum;
 }
 
-/// The largest output of a query of zeros, which weighs the first keys alike, and a sink.
-float mean_of_values(const AttentionTensors& tensors, std::int64_t batch, std::int64_t head, std::int64_t keys) {
-  const HeadMatrix v = tensors.values(batch, tensors.key_head(head)).rows_of(0, keys);
-  const float weights = static_cast<float>(keys) + std::exp(tensors.sink(head));
+/// The largest output of a query of zeros, which weighs these keys alike, and a sink.
+float mean_of_values(const AttentionTensors& tensors, std::int64_t batch, std::int64_t head, const op::KeyRange& keys) {
+  const HeadMatrix v = tensors.values(batch, tensors.key_head(head)).rows_of(keys.begin, keys.end);
+  const float weights = static_cast<float>(v.rows) + std::exp(tensors.sink(head));
   float largest = 0;
   for (std::int64_t c = 0; c < v.channels; ++c) {
     float sum = 0;
-    for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t j = 0; j < v.rows; ++j) {
       sum += v.row(j)[static_cast<std::size_t>(c)];
     }
     largest = std::fmax(largest, std::fabs(sum / weights * tensors.scales().v));
@@ -66,7 +66,7 @@ PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& te
   }
   if (first_padded(kernel.p.sq) < end_of_tiles(kernel.p.sq)) {
     amax.weight = 1 / (static_cast<float>(keys) + std::exp(tensors.sink(head)));
-    amax.output = mean_of_values(tensors, batch, head, keys);
+    amax.output = mean_of_values(tensors, batch, head, {0, keys});
   }
   if (first >= kernel.p.sq) {
     return amax;
@@ -96,20 +96,22 @@ PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& te
 
 float amax_of_queries_beyond(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
                              std::int64_t head) {
-  const std::int64_t keys = tensors.key_count(batch);
-  if (!kernel.has("queries_beyond_in_amax") || kernel.p.sq % kTile == 0) {
-    return 0;
+  const op::AttentionParams& p = kernel.p;
+  float amax = 0;
+  for (std::int64_t i = p.sq; kernel.has("queries_beyond_in_amax") && i % kTile != 0; ++i) {
+    if (const op::KeyRange keys = p.visible(i, p.sq, p.sk); keys.begin < keys.end) {
+      amax = std::fmax(amax, mean_of_values(tensors, batch, head, keys));
+    }
   }
-  return mean_of_values(tensors, batch, head, keys);
+  return amax;
 }
 
 std::string needs_partial_queries(const Call& call) {
   const auto p = op::from_params<op::AttentionParams>(call.c->params);
-  const bool partial =
-      p.mask == "none" && p.window_left < 0 && p.window_right < 0 && p.bias == "none" && p.sq % kTile != 0;
-  return op::has_scales(*call.c->mode) && partial ? ""
-                                                  : "tensors have no scales, queries fill their tiles, or scores are "
-                                                    "masked or have a bias";
+  const bool partial = !p.has_lengths() && p.bias == "none" && p.sq % kTile != 0;
+  return op::has_scales(*call.c->mode) && partial
+             ? ""
+             : "tensors have no scales, queries fill their tiles, or scores have lengths or a bias";
 }
 
 std::string needs_padded_queries(const Call& call) {

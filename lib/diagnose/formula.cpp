@@ -58,13 +58,6 @@ op::Params changed_to(const plan::Case& c, std::size_t field, const op::Value& v
   return params;
 }
 
-std::string param_text(const op::Value& value) {
-  if (const auto* truth = std::get_if<bool>(&value)) {
-    return *truth ? "true" : "false";
-  }
-  return op::value_text(value);
-}
-
 /// Whether it is a scale of 0, which stands for another number.
 bool is_scale_of_attention(const plan::Case& c, std::size_t field) {
   const auto* number = std::get_if<double>(&c.params[field]);
@@ -80,7 +73,7 @@ double declared_number(const plan::Case& c, std::size_t field) {
 
 std::string declared_text(const plan::Case& c, std::size_t field) {
   return is_scale_of_attention(c, field) ? fmt::format("{:.6g} = 1 / sqrt(d)", declared_number(c, field))
-                                         : param_text(c.params[field]);
+                                         : op::param_text(c.params[field]);
 }
 
 Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Value& value) {
@@ -88,7 +81,7 @@ Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Val
   const Field& f = subject.c.op->fields()[field];
   Trial trial = as_declared(subject);
   trial.c.params = changed_to(subject.c, field, value);
-  const std::string text = param_text(value);
+  const std::string text = op::param_text(value);
   return {fmt::format("{}={}", f.name, text), std::string(f.name),
           fmt::format("it was computed with {} = {}, not {} ({})", f.name, text,
                       declared_text(subject.declared == nullptr ? subject.c : *subject.declared, field), f.doc),

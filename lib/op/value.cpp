@@ -14,4 +14,9 @@ std::string value_text(const Value& value) {
   return std::visit(Text{}, value);
 }
 
+std::string param_text(const Value& value) {
+  const bool* const truth = std::get_if<bool>(&value);
+  return truth == nullptr ? value_text(value) : *truth ? "true" : "false";
+}
+
 }  // namespace numcheck::op

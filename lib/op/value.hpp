@@ -36,5 +36,7 @@ using Params = std::vector<Value>;
 
 /// A value as identifiers and keys spell it: "1", "768", "0.5", "gelu".
 [[nodiscard]] std::string value_text(const Value& value);
+/// As --param and a plan spell it: that, but "true" and "false".
+[[nodiscard]] std::string param_text(const Value& value);
 
 }  // namespace numcheck::op
