@@ -78,6 +78,9 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
            "well";
   }
   const std::string_view gates = best.all_gates ? "every gate passes then; " : "";
+  if (best.all_gates && best.equal_bits == 0 && diagnosis.equal_bits == 0) {  // nobody predicts what is drawn
+    return "every gate passes then";
+  }
   if (output.statistics.flip_rate.has_value()) {
     return fmt::format(
         "{}{} of {} elements are, bit for bit, the nearest numbers to what it predicts "

@@ -83,7 +83,31 @@ class DrawnMask {
     return all;
   }
 
+  /// Elements of weights that are seen and are neither kept nor dropped.
+  [[nodiscard]] std::vector<std::size_t> strange() const {
+    std::vector<std::size_t> elements;
+    for (std::int64_t head = 0; head < p_.batches * p_.heads; ++head) {
+      const std::int64_t batch = head / p_.heads;
+      for (std::int64_t i = 0; i < queries_[static_cast<std::size_t>(batch)]; ++i) {
+        const op::KeyRange keys = seen(batch, i);
+        for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+          const Place at{batch, head % p_.heads, i, j};
+          if (is_strange(number(at))) {
+            elements.push_back(element(at));
+          }
+        }
+      }
+    }
+    return elements;
+  }
+
  private:
+  static bool is_strange(double number) { return number != 0 && number != 1; }
+
+  [[nodiscard]] std::size_t element(const Place& at) const {
+    return static_cast<std::size_t>(((at.batch * p_.heads + at.head) * p_.sq + at.i) * p_.sk + at.j);
+  }
+
   /// Of one head of one sequence, together with the next head and the next sequence.
   [[nodiscard]] Counts count(std::int64_t batch, std::int64_t head) const {
     Counts counts;
@@ -92,7 +116,7 @@ class DrawnMask {
       for (std::int64_t j = keys.begin; j < keys.end; ++j) {
         const Place at{batch, head, i, j};
         const double value = number(at);
-        counts.strange += value == 0 || value == 1 ? 0 : 1;
+        counts.strange += is_strange(value) ? 1 : 0;
         if (value == kNoDraw) {
           continue;
         }
@@ -111,9 +135,7 @@ class DrawnMask {
     return p_.visible(i, queries_[b], keys_[b]);
   }
 
-  [[nodiscard]] double number(const Place& at) const {
-    return mask_[static_cast<std::size_t>(((at.batch * p_.heads + at.head) * p_.sq + at.i) * p_.sk + at.j)];
-  }
+  [[nodiscard]] double number(const Place& at) const { return mask_[element(at)]; }
 
   [[nodiscard]] bool exists(const Place& at) const {
     if (at.batch >= p_.batches || at.head >= p_.heads || at.i >= queries_[static_cast<std::size_t>(at.batch)]) {
@@ -157,6 +179,19 @@ void add_share(std::vector<op::Finding>& findings, std::string_view name, const 
 
 op::Values values(const op::ReferenceRequest& request) {
   return drawn_mask(request);
+}
+
+/// Any weight may be kept.
+std::vector<op::ImpossibleDraw> impossible(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::AttentionParams>(*request.params);
+  const auto delivered = std::ranges::find(request.outputs, "dropout_mask", &op::Delivered::port);
+  std::vector<op::ImpossibleDraw> all;
+  if (delivered != request.outputs.end()) {
+    for (const std::size_t element : DrawnMask(p, delivered->value).strange()) {
+      all.push_back({"dropout_mask", element, 1});
+    }
+  }
+  return all;
 }
 
 /// The mask is all that there is: if so few weights are seen, or so few are to be dropped, that a mask which drops none or
@@ -247,6 +282,7 @@ op::Reference attention_dropout_reference() {
     attention_fwd_reference().derive(request, derived);
   };
   reference.findings = &findings;
+  reference.impossible = &impossible;
   reference.gates = drawn_mask_gates();
   reference.mistakes = &attention_dropout_mistakes;
   return reference;

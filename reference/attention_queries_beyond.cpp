@@ -73,7 +73,8 @@ void explain_queries_beyond(const op::FindingRequest& request, const AttentionPr
   const op::AttentionParams& p = problem.params();
   const auto amax = std::ranges::find(request.outputs, std::string_view("o_amax"), &op::Delivered::port);
   const std::optional<Compared> o = compared(request, "o");
-  if (amax == request.outputs.end() || !o || !core::is_fp8(o->dtype) || p.has_lengths() || p.bias != "none" || p.sq % kTile == 0) {
+  if (amax == request.outputs.end() || !o || !core::is_fp8(o->dtype) || p.has_lengths() || p.bias != "none" ||
+      p.sq % kTile == 0) {
     return;
   }
   const double got = amax->value[0], largest = largest_magnitude(o->got);

@@ -70,17 +70,29 @@ bool may_be(double got, const Tracked& expected, core::Dtype format) {
                                                        got <= core::round_to(expected.y + expected.b, format));
 }
 
-/// Elements that are not what the mask says: the kept value, within its error, or a dropped zero.
-double broken_elements(const op::FindingRequest& request, const op::DropoutParams& p, const op::Delivered& y,
-                       std::span<const double> mask) {
+const op::Delivered& delivered(const op::FindingRequest& request, std::string_view port) {
+  return *std::ranges::find(request.outputs, port, &op::Delivered::port);
+}
+
+/// Calls back with each element that is not what the mask says, and that: the kept value, within its error, or a dropped zero.
+template <class Visit>
+void for_each_broken(const op::FindingRequest& request, const Visit& visit) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
-  const Tracked scale = scale_of(p);
-  double broken = 0;
+  const op::Delivered& y = delivered(request, "y");
+  const std::span<const double> mask = delivered(request, "mask").value;
+  const Tracked scale = scale_of(op::from_params<op::DropoutParams>(*request.params));
   for (std::size_t i = 0; i < x.elements(); ++i) {
     const Tracked expected = kept(mask, i) ? Tracked(x.data[i]) * scale : Tracked(0.0);
-    broken += may_be(y.value[i], expected, y.dtype) ? 0 : 1;
+    if (!may_be(y.value[i], expected, y.dtype)) {
+      visit(i, expected.y);
+    }
   }
-  return broken;
+}
+
+std::vector<op::ImpossibleDraw> impossible(const op::FindingRequest& request) {
+  std::vector<op::ImpossibleDraw> all;
+  for_each_broken(request, [&](std::size_t i, double expected) { all.push_back({"y", i, expected}); });
+  return all;
 }
 
 struct MaskStatistics {
@@ -130,11 +142,7 @@ std::vector<op::Finding> repeats(std::span<const double> mask, std::size_t eleme
 
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::DropoutParams>(*request.params);
-  const auto output = [&request](std::string_view port) {
-    return *std::ranges::find(request.outputs, port, &op::Delivered::port);
-  };
-  const op::Delivered y = output("y");
-  const std::span<const double> mask = output("mask").value;
+  const std::span<const double> mask = delivered(request, "mask").value;
   const std::size_t elements = op::operand_named(request.inputs, "x").elements();
   if (elements == 0) {
     return {};
@@ -143,9 +151,10 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const double share = p.dropped_share();
   const MaskStatistics found = count(mask, elements);
   const double pairs = share * share;
+  double broken = 0;
+  for_each_broken(request, [&broken](std::size_t, double) { broken += 1; });
   std::vector<op::Finding> all = {
-      {"elements off the mask", "y", broken_elements(request, p, y, mask), 0,
-       "elements that are not mask ? x / (1 - p) : 0"},
+      {"elements off the mask", "y", broken, 0, "elements that are not mask ? x / (1 - p) : 0"},
       {"dropped share", "mask", std::fabs(found.dropped / n - share), share == 0 ? 0 : share_error(share, n),
        fmt::format("{:.5f} of the elements are dropped; as implemented it is floor(256 p) / 256 = {:.5f}",
                    found.dropped / n, share)},
@@ -192,6 +201,7 @@ op::Reference dropout_fwd_reference() {
       op::OwnGate{"repeated draws", "largest correlation of elements that are a fixed distance apart"},
   };
   reference.findings = &findings;
+  reference.impossible = &impossible;
   reference.gates = kGates;
   reference.version = "dropout_fwd-3";
   reference.mistakes = &dropout_fwd_mistakes;

@@ -89,7 +89,10 @@ set(diagnosis_table "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/dete
     "$<TARGET_FILE:te-numcheck>" --jobs 2)
 add_test(NAME detect_diagnosis_table
   COMMAND ${diagnosis_table} --families activation dropout moe norm quantize rope softmax --least 0.98)
-list(APPEND detect_tests detect_diagnosis_table)
+add_test(NAME detect_diagnosis_draws
+  COMMAND ${diagnosis_table} --families attention_dropout --least 1 --faults nothing_dropped draws_used_four_times nan_written
+    inf_written all_zero all_seven signs_flipped)
+list(APPEND detect_tests detect_diagnosis_table detect_diagnosis_draws)
 add_custom_target(diagnosis_pairs
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} "${TE_NUMCHECK_PYTHON}" -B
     "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_pairs.py" "$<TARGET_FILE:te-numcheck>" --least-both 0.8 --least-one 0.98 --cpu 8

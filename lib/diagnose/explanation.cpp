@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/cancel.hpp"
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "diagnose/hypothesis.hpp"
@@ -55,6 +56,25 @@ bool is_left_wrong(const verdict::OutputResult& output, const verdict::OutputRes
 bool is_of_unrounded(const Subject& subject, const Trial& trial, const Declared& declared, std::string_view output) {
   const op::Port port = op::port_named(subject.c.op->ports(trial.c.params, *trial.c.mode), output);
   return port.role == op::Role::amax && port.of == declared.port && (trial.then || trial.fault.has_value());
+}
+
+/// Elements of a drawn output that are, bit for bit, what the trial predicts. Only simulated draws and what nobody drew predict
+/// any: gates take every number for possible, and references have none.
+std::uint64_t equal_draws(const Subject& subject, const Hypothesis& hypothesis, std::string_view port, double flops) {
+  const bool predicts = hypothesis.trial.fault.has_value() || hypothesis.family == kOneNumber;
+  if (!predicts) {
+    return 0;
+  }
+  const Expected expected = expect(subject, hypothesis.trial, flops);
+  const auto values = std::ranges::find(expected.values->outputs, port, &op::OutputValues::port);
+  const core::Buffer<double> delivered = delivered_numbers(subject, port);
+  const op::Port stored = op::port_named(subject.c.op->ports(subject.c.params, *subject.c.mode), port);
+  std::uint64_t equal = 0;
+  for (std::size_t i = 0; i < delivered.size() && delivered.size() == values->value.size(); ++i) {
+    const double predicted = core::round_to(values->value[i], stored.dtype);
+    equal += predicted == delivered[i] || (std::isnan(predicted) && std::isnan(delivered[i])) ? 1 : 0;
+  }
+  return equal;
 }
 
 /// What the hypothesis says of the outputs besides the one that it is to explain.
@@ -162,7 +182,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     }
     result.failing = verdict::failure_of(*output);
     result.of = output->statistics.elements;
-    result.equal_bits = result.of - output->statistics.exact_mismatch;
+    result.equal_bits = declared.is_drawn ? equal_draws(subject, hypothesis, declared.port, flops)
+                                          : result.of - output->statistics.exact_mismatch;
     // Elements that any number may be in are predicted all the same if their bits are; but not those that do not count.
     const std::uint64_t not_compared = output->statistics.outside + output->statistics.unknown;
     const bool are_predicted = result.equal_bits == result.of && not_compared <= declared.most_unjudged;
@@ -217,7 +238,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     // simulated device, numbers are rounded to the output's format already: then bits alone tell.
     constexpr double kLittle = 0.5;
     const bool is_rounded = is_simulated && output->statistics.flip_rate.has_value();
-    const bool predicts = gains || (!is_rounded && result.share >= kLittle);
+    const bool mends = declared.is_drawn && hypothesis.family == kPlaces;  // no other elements fail
+    const bool predicts = gains || mends || (!is_rounded && result.share >= kLittle);
     result.is_consistent_only = !are_the_bits && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
     look_at_others(subject, hypothesis.trial, run, declared, result);

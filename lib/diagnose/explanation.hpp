@@ -21,6 +21,7 @@ struct Declared {
   bool has_numbers = true;          ///< there is an error to explain, and not only NaN or infinities in wrong places
   const verdict::RunResult* run = nullptr;  ///< all outputs, as declared
   const Explanation* simulated = nullptr;   ///< what the simulated device without a fault explains; may be null
+  bool is_drawn = false;                    ///< the output is unpredictable
 };
 
 /// What is known of a hypothesis before anything is computed.

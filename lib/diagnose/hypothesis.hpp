@@ -40,6 +40,7 @@ struct Evidence {
   std::span<const double> delivered;       ///< of it, decoded; parallel to values.value
   std::span<const std::uint8_t> is_wrong;  ///< which of them are wrong by themselves
   const op::Sample& sample;                ///< which elements they are
+  std::span<const double> possible = {};   ///< ElementFacts::possible
   bool is_of_blocks = false;               ///< Diagnosis::is_of_blocks
 };
 

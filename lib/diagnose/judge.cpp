@@ -16,6 +16,7 @@
 #include "verdict/evaluate.hpp"
 #include "verdict/expectation.hpp"
 #include "verdict/output_model.hpp"
+#include "verdict/own_gates.hpp"
 #include "worker/plain_block.hpp"
 
 namespace numcheck::diagnose {
@@ -158,7 +159,16 @@ ElementFacts facts_of(const verdict::EvaluationContext& context, const worker::R
   const verdict::ComparedPort compared(*context.prepared, context.host, port, run);
   const model::ErrorModel model = verdict::output_model(context, compared.port(), context.judged);
   const verdict::Expectation expectation(context, compared, model);
-  return {metric::mark_wrong(expectation.input(), std::nullopt), metric::pair_tolerance(expectation.input())};
+  ElementFacts facts{
+      metric::mark_wrong(expectation.input(), std::nullopt), metric::pair_tolerance(expectation.input()), {}};
+  for (const op::ImpossibleDraw& draw : verdict::impossible_draws(context)) {
+    if (draw.port == compared.port().name && draw.element < facts.is_wrong.size()) {
+      facts.possible.resize(facts.is_wrong.size());
+      facts.is_wrong[draw.element] = 1;
+      facts.possible[draw.element] = draw.possible;
+    }
+  }
+  return facts;
 }
 
 }  // namespace

@@ -104,8 +104,9 @@ struct Expected {
 /// sample of the outputs. `elements`, if not null, receives facts about the elements of each given output. Throws core::Error
 /// if the trial cannot be computed.
 struct ElementFacts {
-  std::vector<std::uint8_t> is_wrong;              ///< by themselves: metric::mark_wrong
+  std::vector<std::uint8_t> is_wrong;  ///< by themselves: metric::mark_wrong, or no draw could have left them
   std::optional<metric::PairTolerance> tolerance;  ///< that two right results keep
+  std::vector<double> possible;  ///< of what is drawn: what might be in its wrong elements; otherwise empty
 };
 using FactsByPort = std::map<std::string, ElementFacts, std::less<>>;
 enum class Depth {

@@ -122,8 +122,11 @@ void Trials::with_evidence(const Subject& subject, const std::function<void(cons
   }
   const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
   is_exact_ = values->bit_exact || values->unpredictable;
-  body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong, expected.sample,
-                diagnosis_.is_of_blocks});
+  is_drawn_ = values->unpredictable;
+  diagnosis_.equal_bits = is_drawn_ ? 0 : diagnosis_.equal_bits;  // which gates would take any number for
+  const ElementFacts& elements = facts[diagnosis_.port];
+  body(Evidence{subject, diagnosis_.port, *values, delivered.span(), elements.is_wrong, expected.sample,
+                elements.possible, diagnosis_.is_of_blocks});
 }
 
 std::vector<Hypothesis> Trials::made_by(const CatalogueRow& row, const Evidence& evidence) {
@@ -163,7 +166,8 @@ void Trials::add(const Subject& subject, const Glance& glance, Hypothesis hypoth
                           diagnosis_.equal_bits,
                           diagnosis_.rms_error > 0,
                           &diagnosis_.declared,
-                          hypothesis.trial.fault.has_value() ? without_fault(subject) : nullptr};
+                          hypothesis.trial.fault.has_value() ? without_fault(subject) : nullptr,
+                          is_drawn_};
   std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
   Explanation explanation = seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
   if (first_ == nullptr && !explanation.passes) {
@@ -184,7 +188,7 @@ const Explanation* Trials::without_fault(const Subject& subject) {
     none.trial.fault = "";
     simulated_ = explain(subject, none,
                          {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged, diagnosis_.of, is_exact_,
-                          diagnosis_.equal_bits, diagnosis_.rms_error > 0, nullptr},
+                          diagnosis_.equal_bits, diagnosis_.rms_error > 0, nullptr, nullptr, is_drawn_},
                          flops_);
   }
   return &*simulated_;

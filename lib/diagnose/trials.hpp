@@ -68,6 +68,7 @@ class Trials {
   Clock::time_point end_of_singles_ = Clock::time_point::max();
   std::optional<Explanation> simulated_;  ///< without_fault, of the subject whose rows are tried
   bool is_exact_ = false;                 ///< the output: moved, cast or drawn
+  bool is_drawn_ = false;                 ///< the output
   Clock::time_point end_ = Clock::time_point::max();
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
   Second second_ = Second::likely;     ///< whose turn it is

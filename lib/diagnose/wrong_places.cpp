@@ -17,12 +17,12 @@
 namespace numcheck::diagnose {
 namespace {
 
-/// What wrong elements hold, if they all hold it.
-std::string common_content(const Evidence& evidence) {
+/// What these elements hold, if they all hold it.
+std::string common_content(const Evidence& evidence, std::span<const std::uint8_t> marks) {
   std::optional<double> first;
   bool same = true;
-  for (std::size_t i = 0; i < evidence.is_wrong.size(); ++i) {
-    if (evidence.is_wrong[i] != 0) {
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i] != 0) {
       const double d = evidence.delivered[i];
       same = same && (!first.has_value() || d == *first || (std::isnan(d) && std::isnan(*first)));
       first = first.value_or(d);
@@ -36,10 +36,9 @@ std::string common_content(const Evidence& evidence) {
 
 /// The wrong elements, and with them, if all hold the same, those that do so by themselves are right: where a tile is 0, small
 /// results are.
-std::vector<std::uint8_t> marks_of(const Evidence& evidence, bool hold_the_same) {
-  std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
+std::vector<std::uint8_t> marks_of(const Evidence& evidence, std::vector<std::uint8_t> marks, bool hold_the_same) {
   const auto first = std::ranges::find(marks, std::uint8_t{1});
-  if (!hold_the_same || first == marks.end()) {
+  if (!hold_the_same || first == marks.end() || evidence.values.unpredictable) {
     return marks;
   }
   const double content = evidence.delivered[static_cast<std::size_t>(first - marks.begin())];
@@ -49,7 +48,7 @@ std::vector<std::uint8_t> marks_of(const Evidence& evidence, bool hold_the_same)
   return marks;
 }
 
-/// The output with the expected numbers in place of the marked ones.
+/// The output with what is expected, or might have been drawn, in place of the marked elements.
 SharedBytes mended(const Evidence& evidence, std::span<const std::uint8_t> marks) {
   const op::Port port = port_of(evidence);
   const SharedBytes& given = evidence.subject.outputs.find(evidence.port)->second;
@@ -58,7 +57,8 @@ SharedBytes mended(const Evidence& evidence, std::span<const std::uint8_t> marks
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     if (marks[i] != 0) {
-      const double expected = core::round_to(evidence.values.value[i], port.dtype);
+      const double right = evidence.possible.empty() ? evidence.values.value[i] : evidence.possible[i];
+      const double expected = core::round_to(right, port.dtype);
       core::encode(std::span(&expected, 1), port.dtype, bytes->span().subspan(i * element, element));
     }
   }
@@ -72,16 +72,28 @@ bool has_own_gates(const Evidence& evidence) {
   return !is_attention && !prepare::find_row(evidence.subject.catalog, c.op->name)->reference.gates.empty();
 }
 
+/// Which elements are wrong. Of what is drawn, all are where all are the same, whichever numbers could have been drawn.
+std::vector<std::uint8_t> wrong_marks(const Evidence& evidence) {
+  std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
+  if (!evidence.values.unpredictable) {
+    return marks;
+  }
+  const std::vector<std::uint8_t> all(evidence.delivered.size(), 1);
+  return common_content(evidence, all).empty() ? marks : all;
+}
+
 /// A trial that leaves the wrong elements as they are, or mends them.
-Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements& places, std::string name,
-                          const std::string& content) {
+Hypothesis wrong_elements(const Evidence& evidence, const std::vector<std::uint8_t>& marks, std::string name,
+                          const std::string& content, bool nearly_all = false) {
+  const metric::WrongElements places = metric::locate(marks, port_of(evidence), evidence.sample);
   std::string cause = fmt::format("{}: {}", evidence.port, report::views::wrong_sentence(report::wrong_json(places)));
   cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
   Trial trial = as_declared(evidence.subject);
-  std::vector<std::uint8_t> wrong = marks_of(evidence, !content.empty());
+  std::vector<std::uint8_t> wrong = marks_of(evidence, marks, !content.empty());
   const bool is_whole = port_of(evidence).scaled_by.empty() && output_scale(evidence.subject, evidence.port) == 1 &&
                         evidence.sample.all();
-  if (has_own_gates(evidence) && is_whole) {
+  const bool is_one_draw = evidence.values.unpredictable && nearly_all;  // nothing is left to be mended
+  if (has_own_gates(evidence) && is_whole && !is_one_draw) {
     trial.stored.emplace(evidence.port, mended(evidence, wrong));
   } else {
     trial.then =
@@ -110,16 +122,17 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
 
 /// Wrong elements that are all the same: of the whole output, or of a part of it.
 std::vector<Hypothesis> wrong_alike(const Evidence& evidence, bool whole) {
-  const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
-  const std::string content = common_content(evidence);
+  const std::vector<std::uint8_t> marks = wrong_marks(evidence);
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(marks, std::uint8_t{1}));
+  const std::string content = common_content(evidence, marks);
   constexpr double kNearlyAll = 0.99;
-  const bool nearly_all = static_cast<double>(wrong) > kNearlyAll * static_cast<double>(evidence.is_wrong.size());
-  // NaN is what becomes of an overflow, too, which says more.
-  if (wrong < 2 || content.empty() || whole != (nearly_all && content != "NaN")) {
+  const bool nearly_all = static_cast<double>(wrong) > kNearlyAll * static_cast<double>(marks.size());
+  // NaN is what becomes of an overflow, too, and draws that all are possible of a generator, which says more.
+  const bool is_possible = evidence.values.unpredictable && evidence.possible.empty();
+  if (wrong < 2 || content.empty() || whole != (nearly_all && content != "NaN" && !is_possible)) {
     return {};
   }
-  Hypothesis found = wrong_elements(evidence, metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample),
-                                    "elements_all_" + content, content);
+  Hypothesis found = wrong_elements(evidence, marks, "elements_all_" + content, content, nearly_all);
   if (nearly_all) {
     found.family = kOneNumber;
   }
@@ -148,7 +161,8 @@ bool has_wrong_tiles(const metric::WrongElements& places) {
 }
 
 std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
-  const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
+  const std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(marks, std::uint8_t{1}));
   const metric::WrongElements places = metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample);
   // Wrong elements that lie anywhere are of an arithmetic that is wrong everywhere: only few, whole lines and whole tiles say
   // something, and what they all hold.
@@ -173,8 +187,8 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   if (wrong == 0 || !is_place) {
     return {};
   }
-  return {
-      wrong_elements(evidence, places, "some_elements_wrong", wrong == 1 ? std::string() : common_content(evidence))};
+  return {wrong_elements(evidence, marks, "some_elements_wrong",
+                         wrong == 1 ? std::string() : common_content(evidence, marks))};
 }
 
 constexpr std::array kRows = {

@@ -150,6 +150,13 @@ struct Finding {
   enum class About : std::uint8_t { numbers, pattern, unwritten, repetition } about = About::numbers;
 };
 
+/// An element of an unpredictable output that is wrong whatever was drawn.
+struct ImpossibleDraw {
+  std::string_view port;
+  std::size_t element = 0;  ///< flat index
+  double possible = 0;      ///< what it might hold
+};
+
 /// A gate that only some ops have: the name of its findings, and what it asks.
 struct OwnGate {
   std::string_view name;
@@ -219,6 +226,8 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
+  /// Which elements of unpredictable outputs no draw could have left; called only to explain a failure. Null: any could.
+  std::vector<ImpossibleDraw> (*impossible)(const FindingRequest&) = nullptr;
   /// Which of the open elements are not as `expected` says, as all outputs together show; null if the op has no open ones.
   std::vector<Settled> (*settle)(const FindingRequest&) = nullptr;
   /// Mistakes that the verdict's certificate plants in outputs. Their results have these outputs' shapes. Null: none.

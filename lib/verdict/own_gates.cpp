@@ -14,11 +14,10 @@
 namespace numcheck::verdict {
 namespace {
 
-using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
-
-/// The op's findings about the run, by what `expected` says.
-std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function,
-                                     const op::Values& expected) {
+/// What the op's function says about the run, by what `expected` says.
+template <class Said>
+std::vector<Said> findings_of(const EvaluationContext& context,
+                              std::vector<Said> (*function)(const op::FindingRequest&), const op::Values& expected) {
   const DecodedOutputs delivered(*context.prepared, context.host);
   return function({&context.group->params, context.inputs(), &expected, delivered.outputs(), &context.group->sample});
 }
@@ -37,6 +36,12 @@ std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op
       findings_of(context, context.group->row->reference.diagnose, expected_outputs(context, port));
   std::erase_if(findings, [&port](const op::Finding& finding) { return finding.port != port.name; });
   return findings;
+}
+
+std::vector<op::ImpossibleDraw> impossible_draws(const EvaluationContext& context) {
+  const auto function = context.group->row->reference.impossible;
+  return function == nullptr ? std::vector<op::ImpossibleDraw>()
+                             : findings_of(context, function, values_of_case(context));
 }
 
 void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {

@@ -17,6 +17,9 @@ namespace numcheck::verdict {
 /// Findings that may explain why an output failed.
 [[nodiscard]] std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op::Port& port);
 
+/// Elements of the run's unpredictable outputs that no draw could have left.
+[[nodiscard]] std::vector<op::ImpossibleDraw> impossible_draws(const EvaluationContext& context);
+
 /// Adds the op's own statistics about the run: those with a limit become gates of their output, others findings. Outputs that fail
 /// only these are diagnosed here.
 /// Throws core::InternalError if a finding names an output or a gate that the op does not have.
