@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
+#include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
 
 namespace numcheck::diagnose {
@@ -145,6 +146,7 @@ struct Quantiser {
 prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, const Quantiser& way,
                                  bool by_inverse) {
   constexpr double kTopInt8 = 127;
+  constexpr std::size_t kChunk = std::size_t{1} << 14;
   const auto cols = static_cast<std::size_t>(port.cols);
   const auto line_of = [&](std::size_t i) {
     return way.scaled == Scaled::rows      ? i / cols
@@ -159,14 +161,16 @@ prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double
   // In FP32, as those who quantise do: a number at a boundary would otherwise fall to the other side.
   const auto codes = static_cast<float>(way.dtype.has_value() ? core::dtype_info(*way.dtype).max_finite : kTopInt8);
   auto values = std::make_shared<core::Buffer<double>>(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto most = static_cast<float>(largest[line_of(i)]);
-    const float scale = !(most > 0) ? 1 : by_inverse ? most * (1 / codes) : most / codes;
-    const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
-    const double code =
-        way.dtype.has_value() ? core::round_to(scaled, *way.dtype, core::Overflow::saturate) : std::nearbyint(scaled);
-    (*values)[i] = static_cast<double>(static_cast<float>(code) * scale);
-  }
+  core::parallel_chunks(x.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto most = static_cast<float>(largest[line_of(i)]);
+      const float scale = !(most > 0) ? 1 : by_inverse ? most * (1 / codes) : most / codes;
+      const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
+      const double code =
+          way.dtype.has_value() ? core::round_to(scaled, *way.dtype, core::Overflow::saturate) : std::nearbyint(scaled);
+      (*values)[i] = static_cast<double>(static_cast<float>(code) * scale);
+    }
+  });
   return values;
 }
 

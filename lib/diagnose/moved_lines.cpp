@@ -60,9 +60,7 @@ std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const 
     }
     return sum;
   };
-  for (std::size_t line = 0; line < lines.count; ++line) {
-    keys[line] = {key(y, line), line};
-  }
+  core::parallel_for(lines.count, [&](std::size_t line) { keys[line] = {key(y, line), line}; });
   std::ranges::sort(keys);
   // Beyond `enough`, how far it is does not matter.
   const auto distance = [&](std::size_t line, std::size_t from, double enough) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
+#include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "op/gemm.hpp"
 
@@ -74,10 +75,13 @@ Coded coded(const op::Port& port, const core::Buffer<double>& x, const Format& f
   }
   const auto top = static_cast<float>(format.top());
   auto codes = std::make_shared<core::Buffer<double>>(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto largest = static_cast<float>(found.scales[channel_of(i)]);
-    (*codes)[i] = largest > 0 ? format.code(divided(static_cast<float>(x[i]), largest, top, division)) : 0;
-  }
+  constexpr std::size_t kChunk = std::size_t{1} << 14;
+  core::parallel_chunks(x.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto largest = static_cast<float>(found.scales[channel_of(i)]);
+      (*codes)[i] = largest > 0 ? format.code(divided(static_cast<float>(x[i]), largest, top, division)) : 0;
+    }
+  });
   found.codes = std::move(codes);
   for (double& scale : found.scales) {
     scale = scale > 0 ? static_cast<float>(scale) / top : 1;

@@ -236,7 +236,7 @@ void add_positions(const Known& known, std::vector<Hypothesis>& all) {
   }
   const double near = std::round(start_of(known));
   for (const double start : {near, 1.0, -1.0}) {
-    if (start != declared.start) {
+    if (std::isfinite(start) && start != declared.start) {
       all.push_back(known.with({declared.base, start, declared.factor}, fmt::format("positions_start_at={:g}", start),
                                fmt::format("the first position is {:g}, not {:g}", start, declared.start)));
       all.back().family = "positions_start_at";

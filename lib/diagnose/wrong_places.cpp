@@ -21,7 +21,7 @@ namespace {
 std::string common_content(const Evidence& evidence, std::span<const std::uint8_t> marks) {
   std::optional<double> first;
   bool same = true;
-  for (std::size_t i = 0; i < marks.size(); ++i) {
+  for (std::size_t i = 0; i < marks.size() && same; ++i) {
     if (marks[i] != 0) {
       const double d = evidence.delivered[i];
       same = same && (!first.has_value() || d == *first || (std::isnan(d) && std::isnan(*first)));

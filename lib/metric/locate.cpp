@@ -1,8 +1,12 @@
 // Where wrong elements lie.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <iterator>
+#include <mutex>
+#include <utility>
 
+#include "core/parallel.hpp"
 #include "metric/wrong_elements.hpp"
 
 namespace numcheck::metric {
@@ -48,6 +52,7 @@ WrongLines lines_of(const std::vector<std::uint8_t>& touched) {
 }
 
 constexpr std::int64_t kSmallestTile = 16, kLargestTile = 128;
+constexpr std::size_t kTasks = 64;  // each has marks of its own for every row and column
 
 /// Counts of wrong elements per tile.
 class TileCounts {
@@ -63,6 +68,9 @@ class TileCounts {
   void add(std::int64_t matrix, std::int64_t row, std::int64_t column, std::int64_t count) {
     counts_[static_cast<std::size_t>((matrix * down_ + row / size_) * across_ + column / size_)] += count;
   }
+
+  /// Bands of `size` rows, of all matrices, do not share counts.
+  [[nodiscard]] std::int64_t bands() const { return std::ssize(counts_) / std::max<std::int64_t>(across_, 1); }
 
   /// The same counts in tiles of twice the size.
   [[nodiscard]] TileCounts doubled(const op::Port& port) const {
@@ -104,13 +112,72 @@ class TileCounts {
   std::vector<std::int64_t> counts_;
 };
 
-std::optional<WrongTiles> tiles_of(std::span<const std::uint8_t> wrong, const op::Port& port) {
-  TileCounts counts(port, kSmallestTile);
+/// Where the marks of an output lie.
+struct Touched {
+  explicit Touched(const op::Port& port)
+      : matrices(static_cast<std::size_t>(port.batch)),
+        rows(static_cast<std::size_t>(port.rows)),
+        columns(static_cast<std::size_t>(port.cols)) {}
+
+  std::vector<std::uint8_t> matrices, rows, columns;
+  std::uint64_t count = 0;
+};
+
+/// Of any elements.
+Touched touched_by(std::span<const std::uint8_t> wrong, const op::Port& port, const op::Sample& sample) {
+  Touched found(port);
   for_each_marked(wrong, [&](std::size_t at) {
-    const auto flat = static_cast<std::int64_t>(at);
+    ++found.count;
+    const std::int64_t flat = sample.all() ? static_cast<std::int64_t>(at) : sample.indices[at];
     const std::int64_t row = flat / port.cols;
-    counts.add(row / port.rows, row % port.rows, flat % port.cols, 1);
+    found.matrices[static_cast<std::size_t>(row / port.rows)] = 1;
+    found.rows[static_cast<std::size_t>(row % port.rows)] = 1;
+    found.columns[static_cast<std::size_t>(flat % port.cols)] = 1;
   });
+  return found;
+}
+
+/// Of all elements, with their counts per tile of the smallest size.
+Touched touched_by(std::span<const std::uint8_t> wrong, const op::Port& port, TileCounts& counts) {
+  Touched found(port);
+  const auto bands = static_cast<std::size_t>(counts.bands());
+  const std::int64_t per_matrix = counts.bands() / std::max<std::int64_t>(port.batch, 1);
+  std::mutex mutex;
+  core::parallel_chunks(bands, (bands + kTasks - 1) / kTasks, [&](std::size_t, std::size_t begin, std::size_t end) {
+    Touched here(port);
+    for (auto band = static_cast<std::int64_t>(begin); std::cmp_less(band, end); ++band) {
+      const std::int64_t matrix = band / per_matrix, top = band % per_matrix * kSmallestTile;
+      for (std::int64_t row = top; row < std::min(top + kSmallestTile, port.rows); ++row) {
+        const auto line = wrong.subspan(static_cast<std::size_t>((matrix * port.rows + row) * port.cols),
+                                        static_cast<std::size_t>(port.cols));
+        for (std::int64_t column = 0; column < port.cols; column += kSmallestTile) {
+          const auto part = static_cast<std::size_t>(std::min(kSmallestTile, port.cols - column));
+          int sum = 0;
+          for (std::size_t i = 0; i < part; ++i) {
+            sum += line[static_cast<std::size_t>(column) + i];
+            here.columns[static_cast<std::size_t>(column) + i] |= line[static_cast<std::size_t>(column) + i];
+          }
+          if (sum > 0) {
+            here.matrices[static_cast<std::size_t>(matrix)] = here.rows[static_cast<std::size_t>(row)] = 1;
+            here.count += static_cast<std::uint64_t>(sum);
+            counts.add(matrix, row, column, sum);
+          }
+        }
+      }
+    }
+    const std::scoped_lock lock(mutex);
+    const auto merge = [](std::vector<std::uint8_t>& to, const std::vector<std::uint8_t>& from) {
+      std::ranges::transform(to, from, to.begin(), std::bit_or<>());
+    };
+    merge(found.matrices, here.matrices);
+    merge(found.rows, here.rows);
+    merge(found.columns, here.columns);
+    found.count += here.count;
+  });
+  return found;
+}
+
+std::optional<WrongTiles> tiles_of(TileCounts counts, const op::Port& port) {
   std::optional<WrongTiles> found = counts.tiles();
   for (std::int64_t size = kSmallestTile; size < kLargestTile; size *= 2) {
     counts = counts.doubled(port);
@@ -129,22 +196,15 @@ WrongElements locate(std::span<const std::uint8_t> wrong, const op::Port& port, 
   if (port.elements() == 0) {
     return found;
   }
-  std::vector<std::uint8_t> matrices(static_cast<std::size_t>(port.batch));
-  std::vector<std::uint8_t> rows(static_cast<std::size_t>(port.rows));
-  std::vector<std::uint8_t> columns(static_cast<std::size_t>(port.cols));
-  for_each_marked(wrong, [&](std::size_t at) {
-    ++found.count;
-    const std::int64_t flat = sample.all() ? static_cast<std::int64_t>(at) : sample.indices[at];
-    const std::int64_t row = flat / port.cols;
-    matrices[static_cast<std::size_t>(row / port.rows)] = 1;
-    rows[static_cast<std::size_t>(row % port.rows)] = 1;
-    columns[static_cast<std::size_t>(flat % port.cols)] = 1;
-  });
-  found.matrices = lines_of(matrices);
-  found.rows = lines_of(rows);
-  found.columns = lines_of(columns);
-  if (sample.all() && found.count > 0 && found.count < found.of) {
-    found.tiles = tiles_of(wrong, port);
+  const bool is_whole = sample.all() && std::cmp_equal(wrong.size(), port.elements());
+  TileCounts counts(port, kSmallestTile);
+  const Touched touched = is_whole ? touched_by(wrong, port, counts) : touched_by(wrong, port, sample);
+  found.count = touched.count;
+  found.matrices = lines_of(touched.matrices);
+  found.rows = lines_of(touched.rows);
+  found.columns = lines_of(touched.columns);
+  if (is_whole && found.count > 0 && found.count < found.of) {
+    found.tiles = tiles_of(std::move(counts), port);
   }
   return found;
 }

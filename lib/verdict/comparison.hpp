@@ -67,8 +67,9 @@ struct EvaluationContext {
   const machine::Device* device = nullptr;
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;
-  bool all_maps = false;                                         ///< OutputResult::picture also of outputs that pass
-  bool gates_only = false;                                       ///< no certificates, diagnoses and pictures
+  bool all_maps = false;  ///< OutputResult::picture also of outputs that pass
+  /// No certificates, diagnoses and pictures, and no slow gates of an output that other gates find wrong.
+  bool gates_only = false;
   std::shared_ptr<const LastPass> last_pass = {};                ///< of a case with several passes
   model::PrecisionClass judged = model::PrecisionClass::native;  ///< the class by which the run is judged
   /// The outputs for operands as the run converted them (see conversion.hpp), which then are what is expected of it.
