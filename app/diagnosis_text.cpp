@@ -81,7 +81,8 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
   if (best.all_gates && best.equal_bits == 0 && diagnosis.equal_bits == 0) {  // nobody predicts what is drawn
     return "every gate passes then";
   }
-  if (output.statistics.flip_rate.has_value()) {
+  const bool has_only_bits = best.share <= 0 && best.of > 0 && best.equal_bits == best.of;  // drawn, or no numbers
+  if (output.statistics.flip_rate.has_value() || has_only_bits) {
     return fmt::format(
         "{}{} of {} elements are, bit for bit, the nearest numbers to what it predicts "
         "({} as declared)",

@@ -72,23 +72,35 @@ void Trials::try_pairs(double seconds) {
   for (const Part& part : std::span(first).first(std::min(kMost, first.size()))) {
     likely_.insert(family_of(part.hypothesis));
   }
+  // Beside a cause of nearly all the error, the other one may be any, and explains nothing by itself.
+  constexpr double kMain = 0.9;
+  const std::size_t main = !first.empty() && first.front().share > kMain ? 1 : 0;
+  if (!try_firsts(std::span(first).first(main), Second::likely) ||
+      !try_firsts(std::span(first).first(main), Second::other)) {
+    return;
+  }
   // Two causes that explain most by themselves are the likeliest two.
-  for (const Second second : {Second::likely, Second::other}) {
-    second_ = second;
-    for (const Part& part : first) {
-      if (Clock::now() > end_) {
-        diagnosis_.pairs_left = true;
-        return;
-      }
-      if (second == Second::likely && !likely_.contains(family_of(part.hypothesis))) {
-        continue;
-      }
-      try_with(part.hypothesis);
-      if (!is_open(diagnosis_)) {
-        return;
-      }
+  if (try_firsts(std::span(first).subspan(main), Second::likely)) {
+    try_firsts(std::span(first).subspan(main), Second::other);
+  }
+}
+
+bool Trials::try_firsts(std::span<const Part> firsts, Second second) {
+  second_ = second;
+  for (const Part& part : firsts) {
+    if (Clock::now() > end_) {
+      diagnosis_.pairs_left = true;
+      return false;
+    }
+    if (second == Second::likely && !likely_.contains(family_of(part.hypothesis))) {
+      continue;
+    }
+    try_with(part.hypothesis);
+    if (!is_open(diagnosis_)) {
+      return false;
     }
   }
+  return true;
 }
 
 void Trials::try_with(const Hypothesis& first) {

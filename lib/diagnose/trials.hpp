@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ class Trials {
 
   /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
   void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all);
-  /// The first cause is one of those that explained most, the second one any: first another of these. Ends after that time.
+  /// The first cause is one of those that explained most, the second one any: first another of these, but beside a cause of nearly
+  /// all the error any at once. Ends after that time.
   void try_pairs(double seconds);
   /// Calls body(evidence) with what is expected of the subject, if anything is expected of that output.
   void with_evidence(const Subject& subject, const std::function<void(const Evidence&)>& body);
@@ -45,6 +47,8 @@ class Trials {
 
   enum class Second { likely, other };
 
+  /// Pairs with one of these as the first cause. False once one of them explains the output, or there is no time left.
+  bool try_firsts(std::span<const Part> firsts, Second second);
   /// What could be the second cause beside that one.
   void try_with(const Hypothesis& first);
   /// False of a second cause of another turn.

@@ -124,16 +124,18 @@ def outcome(row, found):
 
 
 def run_in(folder, *arguments):
-    return subprocess.run([str(a) for a in arguments], cwd=folder, capture_output=True, text=True, timeout=600, preexec_fn=stay)
+    processor = own_processor()
+    return subprocess.run([str(a) for a in arguments], cwd=folder, capture_output=True, text=True, timeout=600,
+                          preexec_fn=lambda: os.sched_setaffinity(0, {processor}))
 
 
-PLACES = {}
+PROCESSORS = sorted(os.sched_getaffinity(0))
+PLACES = {}  # of jobs, by thread
 
 
-def stay():
+def own_processor():
     """Each job has a processor of its own: a program starts a thread for every one that it may use."""
-    processors = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {processors[PLACES.setdefault(threading.get_ident(), len(PLACES)) % len(processors)]})
+    return PROCESSORS[PLACES.setdefault(threading.get_ident(), len(PLACES)) % len(PROCESSORS)]
 
 
 SIZES = ("m", "n", "k", "rows", "cols", "hidden", "sq", "sk", "d", "dv", "seq", "dim", "tokens")
