@@ -188,10 +188,12 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
 /// What dx = rsigma (w - along - mean) is made of.
 struct GradientParts {
   double along, mean, rsigma;
-  double unscaled;  ///< the largest intermediate result of along / rsigma^2
+  double coefficient;  ///< of x - mu in rsigma along
+  double unscaled;     ///< the largest intermediate result of along / rsigma^2
 };
 
-/// dx, where a kernel may multiply by rsigma first, and form rsigma^3 for `along`: 0, times what may be infinite then.
+/// dx, where a kernel may multiply by rsigma first, and form rsigma^3, and its product with mean(dz gamma (x - mu)), for `along`:
+/// 0, times what may be infinite then.
 template <class Scalar>
 Scalar in_parts(const Scalar& dx, const GradientParts& /*parts*/) {
   return dx;
@@ -206,7 +208,7 @@ inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, const Gradi
   if (flushes && reach.may_overflow()) {
     return unchecked(dx);
   }
-  const bool loses_along = flushes || along_part < kMayFlush;
+  const bool loses_along = flushes || parts.coefficient < kMayFlush || along_part < kMayFlush;
   return tolerance::detail::stored(dx.y,
                                    dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0));
 }
@@ -258,6 +260,7 @@ template <class Scalar, class Put>
                  {.along = projection,
                   .mean = g.saved.mu == nullptr ? 0 : tolerance::value_of(mean),
                   .rsigma = rsigma,
+                  .coefficient = std::fabs(tolerance::value_of(mean_xh)) * rsigma * rsigma,
                   .unscaled = std::max(1.0, largest_distance(g.saved, i, x[j])) * std::max(n, sum_of_products)});
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);

@@ -100,7 +100,7 @@ add_custom_target(diagnosis_pairs
 add_custom_target(diagnosis_table_all
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} ${diagnosis_table} --every --shapes 0 1 --seeds 1 2 3 --least 0.98
     --most-wrong 0.005
-  COMMENT "the same in two shapes and with three seeds, and of faults that no table plants: hours on two processors"
+  COMMENT "the same in two shapes and with three seeds, and of faults that no table plants: half an hour on two processors"
   USES_TERMINAL VERBATIM)
 add_custom_target(clean_diagnoses
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} "${TE_NUMCHECK_PYTHON}" -B

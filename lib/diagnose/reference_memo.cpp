@@ -49,15 +49,26 @@ op::OutputValues copied(const op::OutputValues& from) {
 
 ReferenceMemo::Results ReferenceMemo::find(const plan::Case& c, const prepare::GivenInputs& inputs,
                                            const op::Sample& sample) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_of(c, inputs, sample);
+  return entry == nullptr ? Results() : entry->results;
+}
+
+const ReferenceMemo::Entry* ReferenceMemo::entry_of(const plan::Case& c, const prepare::GivenInputs& inputs,
+                                                    const op::Sample& sample) const {
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.op == c.op && entry.mode == c.mode && entry.params == c.params && entry.inputs == inputs &&
            entry.sample.indices == sample.indices;
   });
-  return found == entries_.end() ? Results() : found->results;
+  return found == entries_.end() ? nullptr : &*found;
 }
 
 void ReferenceMemo::keep(const plan::Case& c, const prepare::GivenInputs& inputs, const op::Sample& sample,
                          Results results) {
+  const std::scoped_lock lock(mutex_);
+  if (entry_of(c, inputs, sample) != nullptr) {
+    return;  // another thread was faster
+  }
   if (entries_.size() == kMost) {
     entries_.erase(entries_.begin());
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "op/reference.hpp"
@@ -10,7 +11,7 @@
 
 namespace numcheck::diagnose {
 
-/// Values and yardsticks of the references that were computed last. Not for several threads.
+/// Values and yardsticks of the references that were computed last. For several threads.
 class ReferenceMemo {
  public:
   struct Results {
@@ -32,6 +33,11 @@ class ReferenceMemo {
     op::Sample sample;
     Results results;
   };
+  /// Null: it is not kept. Precondition: the mutex is held.
+  [[nodiscard]] const Entry* entry_of(const plan::Case& c, const prepare::GivenInputs& inputs,
+                                      const op::Sample& sample) const;
+
+  mutable std::mutex mutex_;
   std::vector<Entry> entries_;
 };
 

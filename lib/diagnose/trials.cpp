@@ -1,6 +1,7 @@
 #include "diagnose/trials.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "core/cancel.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -31,11 +33,26 @@ std::chrono::steady_clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+/// How many trials of a small subject fit into memory, one on each thread, while each of them keeps its thread busy by itself.
+/// Of a large one, every trial has all threads.
+std::size_t trials_at_once(const Subject& subject) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of all, with some hundred bytes for each
+  std::int64_t elements = 1;
+  for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
+    elements += port.elements();
+  }
+  const auto threads = static_cast<std::int64_t>(core::thread_count());
+  const std::int64_t fit = std::min(threads, kMostElements / elements);
+  return fit > 1 && 2 * fit >= threads ? static_cast<std::size_t>(fit) : 1;
+}
+
 }  // namespace
 
 void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
   const Glance glance(evidence);
   simulated_.reset();
+  const std::size_t at_once = trials_at_once(evidence.subject);
+  std::vector<Hypothesis> next;
   for (const CatalogueRow& row : catalogue()) {
     const bool is_left_out = rows != Rows::all && row.needs_all != (rows == Rows::needing_all);
     if (row.stage != stage || is_left_out) {
@@ -51,11 +68,15 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
       }
       if (first_ == nullptr && stage != Stage::last_resort && Clock::now() > end_of_singles_) {
         diagnosis_.untried.push_back(hypothesis.name);
-      } else {
-        add(evidence.subject, glance, std::move(hypothesis));
+        continue;
+      }
+      next.push_back(std::move(hypothesis));
+      if (next.size() == at_once) {
+        add_all(evidence.subject, glance, next);
       }
     }
   }
+  add_all(evidence.subject, glance, next);
 }
 
 void Trials::end_singles_after(double seconds) {
@@ -162,13 +183,38 @@ bool Trials::is_explained(const Hypothesis& hypothesis) const {
   });
 }
 
-void Trials::add(const Subject& subject, const Glance& glance, Hypothesis hypothesis) {
+void Trials::add_all(const Subject& subject, const Glance& glance, std::vector<Hypothesis>& hypotheses) {
+  const auto is_fault = [](const Hypothesis& hypothesis) { return hypothesis.trial.fault.has_value(); };
+  const Explanation* baseline = std::ranges::any_of(hypotheses, is_fault) ? without_fault(subject) : nullptr;
+  std::ranges::for_each(hypotheses, [this](Hypothesis& hypothesis) { name_beside_first(hypothesis); });
+  std::vector<std::optional<Explanation>> explanations(hypotheses.size());
+  const auto judge_one = [&](std::size_t i) {
+    explanations[i] = judged(subject, glance, hypotheses[i], is_fault(hypotheses[i]) ? baseline : nullptr);
+  };
+  if (hypotheses.size() == 1) {
+    judge_one(0);  // with all threads
+  } else {
+    core::parallel_for(hypotheses.size(), judge_one);
+  }
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    if (!is_explained(hypotheses[i])) {  // by one before it
+      take(std::move(hypotheses[i]), *std::move(explanations[i]));
+    }
+  }
+  hypotheses.clear();
+}
+
+void Trials::name_beside_first(Hypothesis& hypothesis) const {
   hypothesis.is_measured |= first_ != nullptr;  // of so many pairs, one has a few bits by chance
   if (first_ != nullptr && family_of(hypothesis) != family_of(*first_)) {  // otherwise it takes the first one's place
     hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
     hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
     hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
   }
+}
+
+Explanation Trials::judged(const Subject& subject, const Glance& glance, const Hypothesis& hypothesis,
+                           const Explanation* without_fault) const {
   constexpr std::uint64_t kMuch = 100;  // of all elements
   const Declared declared{diagnosis_.port,
                           diagnosis_.rms_error,
@@ -178,10 +224,13 @@ void Trials::add(const Subject& subject, const Glance& glance, Hypothesis hypoth
                           diagnosis_.equal_bits,
                           diagnosis_.rms_error > 0,
                           &diagnosis_.declared,
-                          hypothesis.trial.fault.has_value() ? without_fault(subject) : nullptr,
+                          without_fault,
                           is_drawn_};
   std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
-  Explanation explanation = seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
+  return seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
+}
+
+void Trials::take(Hypothesis hypothesis, Explanation explanation) {
   if (first_ == nullptr && !explanation.passes) {
     remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
   }

@@ -56,7 +56,13 @@ class Trials {
   /// A row that fails is one less, and says so: with a known cause, its references may not exist.
   std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence);
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const;
-  void add(const Subject& subject, const Glance& glance, Hypothesis hypothesis);
+  /// Judges them, one on each thread, and takes what is found as if they had been judged one after another; none is left.
+  void add_all(const Subject& subject, const Glance& glance, std::vector<Hypothesis>& hypotheses);
+  /// Of two causes, says both.
+  void name_beside_first(Hypothesis& hypothesis) const;
+  [[nodiscard]] Explanation judged(const Subject& subject, const Glance& glance, const Hypothesis& hypothesis,
+                                   const Explanation* without_fault) const;
+  void take(Hypothesis hypothesis, Explanation explanation);
   /// What the simulated device explains without a fault.
   const Explanation* without_fault(const Subject& subject);
   /// The share of what no factor explains: of d and y, 1 - cos^2 of their angle is left with the best one.

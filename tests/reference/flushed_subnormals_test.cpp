@@ -108,5 +108,15 @@ TEST(FlushedSubnormals, nan_of_rows_whose_rsigma_is_flushed_when_cubed_is_named)
       << "nothing overflows";
 }
 
+// mean(x dz gamma) rsigma^3, which cuDNN 9.14 forms, is below FP32's normal numbers, and neither of its factors is.
+TEST(FlushedSubnormals, components_along_a_row_that_are_lost_are_named) {
+  const auto cause_of_lost = [](double dz) {
+    return cause_of_dx({{"x", {0x1p40, 1}}, {"rsigma", {0x1p-40}}, {"dz", {dz, 0}}, {"gamma", {1, 1}}},
+                       {dz * 0x1p-40, 0});
+  };
+  EXPECT_EQ(cause_of_lost(0x1p-50), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_lost(0x1p-40), "") << "2^-121 is a normal number";
+}
+
 }  // namespace
 }  // namespace numcheck::reference
