@@ -78,7 +78,7 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
            "well";
   }
   const std::string_view gates = best.all_gates ? "every gate passes then; " : "";
-  if (best.all_gates && best.equal_bits == 0 && diagnosis.equal_bits == 0) {  // nobody predicts what is drawn
+  if (diagnosis.is_drawn && best.all_gates && best.equal_bits == 0) {  // nobody predicts what is drawn
     return "every gate passes then";
   }
   const bool has_only_bits = best.share <= 0 && best.of > 0 && best.equal_bits == best.of;  // drawn, or no numbers

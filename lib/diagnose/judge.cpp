@@ -161,6 +161,9 @@ ElementFacts facts_of(const verdict::EvaluationContext& context, const worker::R
   const verdict::Expectation expectation(context, compared, model);
   ElementFacts facts{
       metric::mark_wrong(expectation.input(), std::nullopt), metric::pair_tolerance(expectation.input()), {}};
+  if (!context.group->sample.all()) {
+    return facts;  // of a sample, elements have other places
+  }
   for (const op::ImpossibleDraw& draw : verdict::impossible_draws(context)) {
     if (draw.port == compared.port().name && draw.element < facts.is_wrong.size()) {
       facts.possible.resize(facts.is_wrong.size());

@@ -46,7 +46,8 @@ prepare::SharedDoubles alike(std::int64_t count, std::int64_t value) {
 std::vector<Hypothesis> keys_left_out(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
   std::vector<Hypothesis> all;
-  if (!c.op->name.starts_with("attention_") || !op::field_index(*c.op, "mask").has_value()) {
+  if (!c.op->name.starts_with("attention_") || !op::field_index(*c.op, "mask").has_value() ||
+      evidence.values.unpredictable) {  // of a mask that is drawn, what is wrong may then lie where nobody looks
     return all;
   }
   const auto p = op::from_params<op::AttentionParams>(c.params);

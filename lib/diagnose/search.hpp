@@ -58,6 +58,7 @@ struct Diagnosis {
   std::vector<std::string> untried;    ///< names of causes for which there was no time
   std::uint64_t equal_bits = 0;        ///< as in Explanation, as declared
   std::uint64_t of = 0, unjudged = 0;  ///< elements as declared, and those of them that any number may be in
+  bool is_drawn = false;               ///< the output is unpredictable
   bool is_narrow = false;              ///< the output's own rounding hides most of what is left: bits decide
 };
 

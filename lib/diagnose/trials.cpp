@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -33,8 +34,8 @@ std::chrono::steady_clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// How many trials of a small subject fit into memory, one on each thread, while each of them keeps its thread busy by itself.
-/// Of a large one, every trial has all threads.
+/// How many trials are judged at once, one on each thread: as many as fit into memory, if that keeps at least half of the threads
+/// busy; otherwise one, which has all threads.
 std::size_t trials_at_once(const Subject& subject) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of all, with some hundred bytes for each
   std::int64_t elements = 1;
@@ -53,14 +54,20 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
   simulated_.reset();
   const std::size_t at_once = trials_at_once(evidence.subject);
   std::vector<Hypothesis> next;
+  std::vector<Explanation> failed;  // come last, however many are judged at once
+  const auto finish = [&] {
+    add_all(evidence.subject, glance, next);
+    std::ranges::move(failed, std::back_inserter(diagnosis_.excluded));
+  };
   for (const CatalogueRow& row : catalogue()) {
     const bool is_left_out = rows != Rows::all && row.needs_all != (rows == Rows::needing_all);
     if (row.stage != stage || is_left_out) {
       continue;
     }
-    for (Hypothesis& hypothesis : made_by(row, evidence)) {
+    for (Hypothesis& hypothesis : made_by(row, evidence, failed)) {
       if (Clock::now() > end_) {
         diagnosis_.pairs_left = true;
+        finish();
         return;
       }
       if (is_explained(hypothesis) || !is_for_now(hypothesis)) {
@@ -76,7 +83,7 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
       }
     }
   }
-  add_all(evidence.subject, glance, next);
+  finish();
 }
 
 void Trials::end_singles_after(double seconds) {
@@ -155,24 +162,25 @@ void Trials::with_evidence(const Subject& subject, const std::function<void(cons
   }
   const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
   is_exact_ = values->bit_exact || values->unpredictable;
-  is_drawn_ = values->unpredictable;
+  is_drawn_ = diagnosis_.is_drawn = values->unpredictable;
   diagnosis_.equal_bits = is_drawn_ ? 0 : diagnosis_.equal_bits;  // which gates would take any number for
   const ElementFacts& elements = facts[diagnosis_.port];
   body(Evidence{subject, diagnosis_.port, *values, delivered.span(), elements.is_wrong, expected.sample,
                 elements.possible, diagnosis_.is_of_blocks});
 }
 
-std::vector<Hypothesis> Trials::made_by(const CatalogueRow& row, const Evidence& evidence) {
+std::vector<Hypothesis> Trials::made_by(const CatalogueRow& row, const Evidence& evidence,
+                                        std::vector<Explanation>& failed) {
   try {
     return row.make(evidence);
   } catch (const core::Cancelled&) {
     throw;
   } catch (const core::Error& error) {
-    diagnosis_.excluded.push_back({.name = std::string(row.name),
-                                   .family = std::string(row.name),
-                                   .cause = std::string(row.doc),
-                                   .remedy = {},
-                                   .failing = fmt::format("could not be tried: {}", error.what())});
+    failed.push_back({.name = std::string(row.name),
+                      .family = std::string(row.name),
+                      .cause = std::string(row.doc),
+                      .remedy = {},
+                      .failing = fmt::format("could not be tried: {}", error.what())});
     return {};
   }
 }

@@ -54,7 +54,8 @@ class Trials {
   /// False of a second cause of another turn.
   [[nodiscard]] bool is_for_now(const Hypothesis& hypothesis) const;
   /// A row that fails is one less, and says so: with a known cause, its references may not exist.
-  std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence);
+  static std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence,
+                                         std::vector<Explanation>& failed);
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const;
   /// Judges them, one on each thread, and takes what is found as if they had been judged one after another; none is left.
   void add_all(const Subject& subject, const Glance& glance, std::vector<Hypothesis>& hypotheses);

@@ -127,7 +127,7 @@ std::vector<Hypothesis> wrong_alike(const Evidence& evidence, bool whole) {
   const std::string content = common_content(evidence, marks);
   constexpr double kNearlyAll = 0.99;
   const bool nearly_all = static_cast<double>(wrong) > kNearlyAll * static_cast<double>(marks.size());
-  // NaN is what becomes of an overflow, too, and draws that all are possible of a generator, which says more.
+  // NaN also comes of an overflow, and draws that are all possible come of a faulty generator, which says more.
   const bool is_possible = evidence.values.unpredictable && evidence.possible.empty();
   if (wrong < 2 || content.empty() || whole != (nearly_all && content != "NaN" && !is_possible)) {
     return {};

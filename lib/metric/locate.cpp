@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -52,7 +53,6 @@ WrongLines lines_of(const std::vector<std::uint8_t>& touched) {
 }
 
 constexpr std::int64_t kSmallestTile = 16, kLargestTile = 128;
-constexpr std::size_t kTasks = 64;  // each has marks of its own for every row and column
 
 /// Counts of wrong elements per tile.
 class TileCounts {
@@ -141,9 +141,13 @@ Touched touched_by(std::span<const std::uint8_t> wrong, const op::Port& port, co
 Touched touched_by(std::span<const std::uint8_t> wrong, const op::Port& port, TileCounts& counts) {
   Touched found(port);
   const auto bands = static_cast<std::size_t>(counts.bands());
+  // Each task has marks of its own for every row and column, which must not cost more than the elements.
+  constexpr std::size_t kMostTasks = 64;
+  const std::size_t lines = found.matrices.size() + found.rows.size() + found.columns.size();
+  const std::size_t tasks = std::clamp<std::size_t>(wrong.size() / lines, 1, kMostTasks);
   const std::int64_t per_matrix = counts.bands() / std::max<std::int64_t>(port.batch, 1);
   std::mutex mutex;
-  core::parallel_chunks(bands, (bands + kTasks - 1) / kTasks, [&](std::size_t, std::size_t begin, std::size_t end) {
+  core::parallel_chunks(bands, (bands + tasks - 1) / tasks, [&](std::size_t, std::size_t begin, std::size_t end) {
     Touched here(port);
     for (auto band = static_cast<std::int64_t>(begin); std::cmp_less(band, end); ++band) {
       const std::int64_t matrix = band / per_matrix, top = band % per_matrix * kSmallestTile;
@@ -197,14 +201,17 @@ WrongElements locate(std::span<const std::uint8_t> wrong, const op::Port& port, 
     return found;
   }
   const bool is_whole = sample.all() && std::cmp_equal(wrong.size(), port.elements());
-  TileCounts counts(port, kSmallestTile);
-  const Touched touched = is_whole ? touched_by(wrong, port, counts) : touched_by(wrong, port, sample);
+  std::optional<TileCounts> counts;
+  if (is_whole) {
+    counts.emplace(port, kSmallestTile);
+  }
+  const Touched touched = is_whole ? touched_by(wrong, port, *counts) : touched_by(wrong, port, sample);
   found.count = touched.count;
   found.matrices = lines_of(touched.matrices);
   found.rows = lines_of(touched.rows);
   found.columns = lines_of(touched.columns);
   if (is_whole && found.count > 0 && found.count < found.of) {
-    found.tiles = tiles_of(std::move(counts), port);
+    found.tiles = tiles_of(*std::move(counts), port);
   }
   return found;
 }

@@ -155,7 +155,7 @@ struct AttentionParams {
   [[nodiscard]] bool keeps_exactly() const noexcept;
   /// Column minus row of the diagonal, for a sequence with these lengths.
   [[nodiscard]] std::int64_t diagonal(std::int64_t queries, std::int64_t keys) const noexcept;
-  /// What query i sees of a sequence with these lengths; nothing, or what it would see, if i is beyond the last query.
+  /// What query i sees of a sequence with these lengths; for i beyond the last query, what it would see, which may be nothing.
   [[nodiscard]] KeyRange visible(std::int64_t i, std::int64_t queries, std::int64_t keys) const noexcept;
 };
 

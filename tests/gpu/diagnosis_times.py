@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How long `te-numcheck diagnose` takes for a large product, computed by PyTorch: right, wrong for a known cause, and for none.
+"""How long `te-numcheck diagnose` takes for products, computed by PyTorch: right, wrong for a known cause, and for none.
 
-diagnosis_times.py --program PROGRAM [--size N] [--cpus LIST]
+diagnosis_times.py --program PROGRAM [--size N ...] [--cpus LIST]
 """
 
 import argparse
@@ -27,9 +27,10 @@ def products(n):
     x, w = a.bfloat16(), b.bfloat16()
     d = x @ w.T
     yield "BF16, right", {"a": x, "b": w, "d": d}
-    yield "BF16, tail of k", {"a": x, "b": w, "d": x[:, :-64] @ w[:, :-64].T}
+    tail, tile = max(n // 64, 1), min(n // 2, 64)
+    yield "BF16, tail of k", {"a": x, "b": w, "d": x[:, :-tail] @ w[:, :-tail].T}
     stale = d.clone()
-    stale[64:128, 64:128] = d[:64, :64]
+    stale[tile:2 * tile, tile:2 * tile] = d[:tile, :tile]
     yield "BF16, stale tile", {"a": x, "b": w, "d": stale}
     noise = 1 + 0.05 * torch.randn(n, n, device="cuda")
     yield "BF16, noise", {"a": x, "b": w, "d": (d.float() * noise).bfloat16()}
@@ -38,11 +39,11 @@ def products(n):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
-    parser.add_argument("--size", type=int, default=4096)
+    parser.add_argument("--size", type=int, nargs="+", default=[128, 4096], help="rows, columns and k of the products")
     parser.add_argument("--cpus", default="0-15", help="processors that diagnose may use, as taskset has them")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for name, tensors in products(options.size):
+        for size, (name, tensors) in ((size, product) for size in options.size for product in products(size)):
             path = pathlib.Path(folder) / "t.safetensors"
             save_file({port: x.contiguous().cpu() for port, x in tensors.items()}, path)
             started = time.monotonic()
@@ -50,7 +51,7 @@ def main():
                                    "trans_b=true"], capture_output=True, text=True, check=False)
             seconds = time.monotonic() - started
             said = [line for line in done.stdout.split("\n") if line.startswith(("cause", "verdict"))]
-            print(f"{name:20}{seconds:6.2f} s  {said[-1] if said else done.stderr.strip()}", flush=True)
+            print(f"{size:5} {name:20}{seconds:6.2f} s  {said[-1] if said else done.stderr.strip()}", flush=True)
 
 
 if __name__ == "__main__":
