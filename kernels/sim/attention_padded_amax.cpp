@@ -98,7 +98,10 @@ float amax_of_queries_beyond(const AttentionKernel& kernel, const AttentionTenso
                              std::int64_t head) {
   const op::AttentionParams& p = kernel.p;
   float amax = 0;
-  for (std::int64_t i = p.sq; kernel.has("queries_beyond_in_amax") && i % kTile != 0; ++i) {
+  if (!kernel.has("queries_beyond_in_amax")) {
+    return amax;
+  }
+  for (std::int64_t i = p.sq; i % kTile != 0; ++i) {
     if (const op::KeyRange keys = p.visible(i, p.sq, p.sk); keys.begin < keys.end) {
       amax = std::fmax(amax, mean_of_values(tensors, batch, head, keys));
     }
@@ -111,7 +114,7 @@ std::string needs_partial_queries(const Call& call) {
   const bool partial = !p.has_lengths() && p.bias == "none" && p.sq % kTile != 0;
   return op::has_scales(*call.c->mode) && partial
              ? ""
-             : "tensors have no scales, queries fill their tiles, or scores have lengths or a bias";
+             : "tensors have no scales, queries fill their tiles, or sequences have lengths or scores a bias";
 }
 
 std::string needs_padded_queries(const Call& call) {

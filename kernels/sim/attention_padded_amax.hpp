@@ -24,7 +24,7 @@ struct PaddedAmax {
 [[nodiscard]] std::string needs_padded_queries(const Call& call);
 
 /// The largest output of one head's queries of zeros in the last tile of 128, with the fault queries_beyond_in_amax: the mean
-/// of v, less what a sink takes. 0 without the fault.
+/// of v over the keys that the mask shows to each, less what a sink takes. 0 without the fault.
 [[nodiscard]] float amax_of_queries_beyond(const AttentionKernel& kernel, const AttentionTensors& tensors,
                                            std::int64_t batch, std::int64_t head);
 

@@ -70,7 +70,10 @@ std::uint64_t equal_draws(const Subject& subject, const Hypothesis& hypothesis, 
   const core::Buffer<double> delivered = delivered_numbers(subject, port);
   const op::Port stored = op::port_named(subject.c.op->ports(subject.c.params, *subject.c.mode), port);
   std::uint64_t equal = 0;
-  for (std::size_t i = 0; i < delivered.size() && delivered.size() == values->value.size(); ++i) {
+  if (values == expected.values->outputs.end() || values->value.size() != delivered.size()) {
+    return equal;
+  }
+  for (std::size_t i = 0; i < delivered.size(); ++i) {
     const double predicted = core::round_to(values->value[i], stored.dtype);
     equal += predicted == delivered[i] || (std::isnan(predicted) && std::isnan(delivered[i])) ? 1 : 0;
   }

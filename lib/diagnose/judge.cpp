@@ -1,8 +1,11 @@
 // Judges given tensors by the rules of every other run: same references, error models and gates.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "data/block_scales.hpp"
@@ -155,6 +158,20 @@ SharedBytes given_bytes(const Subject& subject, const Trial& trial, std::string_
   return found == subject.outputs.end() ? nullptr : found->second;
 }
 
+/// What is drawn is judged by what else was drawn with it: y of dropout by its mask, of which the reference knows nothing.
+void require_all_draws(const Subject& subject, const Trial& trial, const op::Values& values) {
+  std::string given, missing;
+  for (const op::OutputValues& output : values.outputs) {
+    if (output.unpredictable) {
+      (given_bytes(subject, trial, output.port) == nullptr ? missing : given) = output.port;
+    }
+  }
+  if (!given.empty() && !missing.empty()) {
+    throw core::UsageError(
+        fmt::format("{} is judged together with {}, because both are drawn: give {} as well", given, missing, missing));
+  }
+}
+
 ElementFacts facts_of(const verdict::EvaluationContext& context, const worker::RunReport& run, std::size_t port) {
   const verdict::ComparedPort compared(*context.prepared, context.host, port, run);
   const model::ErrorModel model = verdict::output_model(context, compared.port(), context.judged);
@@ -261,6 +278,7 @@ verdict::RunResult judge(const Subject& subject, const Trial& trial, double flop
   run.conversion = trial.conversion;
   run.rounding = trial.rounding;
   const op::Values& values = *made.group->in_order.front()->values.get();
+  require_all_draws(subject, trial, values);
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
     const op::Port& port = prepared.ports[i];
     if (worker::use_of(port) != worker::BlockUse::output) {

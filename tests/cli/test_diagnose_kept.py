@@ -39,6 +39,16 @@ class DiagnoseKept(CliTest):
         self.assertIn("1 of 4800 elements wrong", done.stdout)
         self.assertIn("every gate passes then\n", done.stdout)
 
+    def test_a_draw_without_its_mask_is_refused(self):
+        case = {"backend": "sim", "seed": 1, "op": "dropout_fwd", "mode": "fp32", "params": {"elements": 4096, "p": 0.25}}
+        self.run_cli("run", self.plan(cases=[case]), *SIM, "--no-save", "--keep-tensors", "kept", code=0)
+        file = next((self.folder / "kept").iterdir())
+        told = ["--param", "p=0.25", "--param", "elements=4096", "--mode", "fp32"]
+        for port, other in (("y", "mask"), ("mask", "y")):
+            with self.subTest(given=port):
+                done = self.run_cli("diagnose", "dropout_fwd", "--tensors", file, "--map", f"x=x,{port}={port}", *told, *SIM, code=2)
+                self.assertIn(f"{port} is judged together with {other}, because both are drawn: give {other} as well", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
