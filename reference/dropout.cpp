@@ -203,7 +203,7 @@ op::Reference dropout_fwd_reference() {
   reference.findings = &findings;
   reference.impossible = &impossible;
   reference.gates = kGates;
-  reference.version = "dropout_fwd-3";
+  reference.version = "dropout_fwd-4";
   reference.mistakes = &dropout_fwd_mistakes;
   return reference;
 }
@@ -212,7 +212,7 @@ op::Reference dropout_bwd_reference() {
   op::Reference reference;
   reference.values = &backward;
   reference.derive = &derive_mask;
-  reference.version = "dropout_bwd-1";
+  reference.version = "dropout_bwd-2";
   reference.mistakes = &dropout_bwd_mistakes;
   return reference;
 }

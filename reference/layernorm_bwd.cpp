@@ -42,7 +42,7 @@ op::Reference layernorm_bwd_reference() {
   reference.diagnose = &diagnose;
   reference.settle = &settle;
   reference.mistakes = &layernorm_bwd_mistakes;
-  reference.version = "layernorm_bwd-5";
+  reference.version = "layernorm_bwd-6";
   return reference;
 }
 

@@ -255,18 +255,21 @@ template <class Scalar, class Put>
     }
     const double factor = tolerance::value_of(factors[j]);
     const double sum_of_products = absolute_xh / rsigma;
+    const double coefficient = std::fabs(tolerance::value_of(mean_xh)) * rsigma * rsigma;
     Scalar dx =
         in_parts(in_any_order(Scalar(rsigma) * (factors[j] * Scalar(dz[j]) - along), rsigma, factor, dz[j]),
                  {.along = projection,
                   .mean = g.saved.mu == nullptr ? 0 : tolerance::value_of(mean),
                   .rsigma = rsigma,
-                  .coefficient = std::fabs(tolerance::value_of(mean_xh)) * rsigma * rsigma,
+                  .coefficient = coefficient,
                   .unscaled = std::max(1.0, largest_distance(g.saved, i, x[j])) * std::max(n, sum_of_products)});
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);
     }
     Reach own;
     own.pass(std::max(std::fabs(factor), std::fabs(dz[j])) * rsigma);
+    own.pass(
+        coefficient);  // rsigma^3 mean(dz gamma (x - mu)), which PyTorch and cuDNN form before they multiply by x - mu
     const bool may_overflow = open || own.may_overflow();
     const double added = g.add == nullptr ? 0 : std::fabs(row_of(*g.add, i)[j]);
     const double terms = std::fabs(factor * dz[j]) + (absolute + absolute_xh * std::fabs(tolerance::value_of(xh))) / n;

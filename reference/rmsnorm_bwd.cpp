@@ -42,7 +42,7 @@ op::Reference rmsnorm_bwd_reference() {
   reference.diagnose = &diagnose;
   reference.settle = &settle;
   reference.mistakes = &rmsnorm_bwd_mistakes;
-  reference.version = "rmsnorm_bwd-5";
+  reference.version = "rmsnorm_bwd-6";
   return reference;
 }
 

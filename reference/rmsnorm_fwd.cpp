@@ -120,7 +120,7 @@ op::Reference rmsnorm_fwd_reference() {
   reference.findings = &findings;
   reference.gates = norm_gates();
   reference.mistakes = &rmsnorm_fwd_mistakes;
-  reference.version = "rmsnorm_fwd-5";
+  reference.version = "rmsnorm_fwd-6";
   return reference;
 }
 

@@ -241,7 +241,7 @@ op::Reference router_topk_reference() {
   reference.findings = &findings;
   reference.gates = kGates;
   reference.mistakes = &router_mistakes;
-  reference.version = "router_topk-2";
+  reference.version = "router_topk-3";
   return reference;
 }
 

@@ -149,7 +149,7 @@ op::Reference softmax_bwd_reference() {
   reference.values = &values;
   reference.settle = &settle_overflows;
   reference.mistakes = &softmax_bwd_mistakes;
-  reference.version = "softmax_bwd-4";
+  reference.version = "softmax_bwd-5";
   reference.derive = &derive;
   return reference;
 }

@@ -127,7 +127,7 @@ op::Reference softmax_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.mistakes = &softmax_fwd_mistakes;
-  reference.version = "softmax_fwd-1";
+  reference.version = "softmax_fwd-2";
   reference.derive = &derive;
   static constexpr std::array kGates = {
       op::OwnGate{"row sum", "a row's sum against 1, as far as the sum of the exponentials explains it"},

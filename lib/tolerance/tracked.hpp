@@ -19,7 +19,7 @@
 //           that the natural chain really makes where it exceeds 4 predicted standard deviations: equal terms, or terms
 //           small against the sum's ulp, are all rounded in the same direction
 //
-// Where b has eta, which covers underflow, v has min(|y|, eta)^2, too.
+// eta, which covers underflow, is min(|y| + b, eta) where a result is smaller than that; v has min(|y|, eta)^2, too.
 // Source: tensor_core_numerics section 5.5 (measured on TransformerEngine and PyTorch kernels: |e|/b <= 0.999, rms of
 // e / sqrt(v) between 0.04 and 1.003). 0.18 u^2 y^2 is the variance of rounding a log-uniform y to nearest.
 #pragma once
@@ -57,9 +57,10 @@ inline Tracked rounded32(double y, double carried, double variance) {
   return {y, carried + kUnit32 * (std::fabs(y) + carried), variance + kRoundVariance * uy * uy};
 }
 
+/// A result this small may become subnormal, or zero: no more is lost than it has.
 inline Tracked with_underflow(Tracked x, double eta) {
   const double lost = std::min(std::fabs(x.y), eta);
-  return {x.y, x.b + eta, x.v + lost * lost};
+  return {x.y, x.b + std::min(std::fabs(x.y) + x.b, eta), x.v + lost * lost};
 }
 
 }  // namespace detail

@@ -159,6 +159,14 @@ def te_limits(case, rng):
         params["scale_rounding"] = "as_implemented"
 
 
+def cudnn_limits(case, rng):
+    params = case["params"]
+    if case["op"] == "softmax_fwd":
+        params["mask"], params["scale"] = "none", 1
+    else:
+        params["mask"] = rng.choice(["none", "arbitrary"])
+
+
 def unusual(case, rng):
     params = case["params"]
     if params["sk"] > MOST_ELEMENTS:
@@ -169,8 +177,8 @@ def unusual(case, rng):
 
 
 CLEAN = {
-    "softmax_fwd": Clean(softmax_fwd, te_limits, unusual=unusual),
-    "softmax_bwd": Clean(softmax_bwd, te_limits, unusual=unusual),
+    "softmax_fwd": Clean(softmax_fwd, te_limits, cudnn_limits=cudnn_limits, unusual=unusual),
+    "softmax_bwd": Clean(softmax_bwd, te_limits, cudnn_limits=cudnn_limits, unusual=unusual),
 }
 
 PATHS = [

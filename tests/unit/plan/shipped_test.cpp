@@ -205,5 +205,9 @@ TEST(BenchPlan, is_the_product_of_shapes_and_modes) {
   }
 }
 
+TEST(BenchPlan, of_all_ops_is_that_of_the_pytorch_script) {
+  EXPECT_EQ(shipped("bench_ops.json").cases.size(), 46U);
+}
+
 }  // namespace
 }  // namespace numcheck::plan
