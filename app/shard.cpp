@@ -10,7 +10,6 @@
 #include "arguments.hpp"
 #include "core/error.hpp"
 #include "core/file_descriptor.hpp"
-#include "core/hash.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -101,8 +100,8 @@ Shard parse_shard(std::string_view text, const Lookup& lookup) {
   return checked(parse_count(first, "--shard", 1, kMaxShards) - 1, count, "the command line");
 }
 
-std::size_t shard_of(std::string_view group_key, std::size_t count) {
-  return static_cast<std::size_t>(core::digest_of(group_key).high % count);
+std::size_t shard_of(const core::Digest& group_key, std::size_t count) {
+  return static_cast<std::size_t>(group_key.high % count);
 }
 
 void acknowledge_shard(std::string_view shard) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/hash.hpp"
+
 namespace numcheck::app {
 
 struct Shard {
@@ -24,7 +26,7 @@ using Lookup = std::function<std::optional<std::string>(const char* name)>;
 [[nodiscard]] Shard parse_shard(std::string_view text, const Lookup& lookup);
 
 /// The shard of a reference group, by hash: groups stay whole, and adding a case moves no other case.
-[[nodiscard]] std::size_t shard_of(std::string_view group_key, std::size_t count);
+[[nodiscard]] std::size_t shard_of(const core::Digest& group_key, std::size_t count);
 
 /// Test runners that follow the GoogleTest protocol expect a sign that sharding is supported: the file that
 /// GTEST_SHARD_STATUS_FILE names, if the shard came from their variables ("auto").

@@ -45,14 +45,12 @@ class ValidateCommand : public Command {
     std::map<std::string, std::size_t> by_kind;
     std::uint64_t largest = 0;
     double flops = 0;
-    std::vector<std::size_t> all;
     for (const plan::Case& c : plan.cases) {
       ++by_kind[fmt::format("{} {} {}", c.op->name, c.mode->name, c.backend)];
       largest = std::max(largest, prepare::estimate_case_bytes(c));
       flops += c.op->flops(c.params);
-      all.push_back(all.size());
     }
-    const std::size_t groups = prepare::group_cases(plan.cases, all).size();
+    const std::size_t groups = prepare::count_groups(plan.cases);
     std::string text;
     if (!context.common.quiet) {
       for (const auto& [kind, count] : by_kind) {

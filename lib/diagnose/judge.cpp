@@ -107,8 +107,7 @@ void compute_values(const Subject& subject, const Trial& trial, prepare::Prepare
 prepare::PreparedGroup prepare_trial(const Subject& subject, const std::vector<plan::Case>& cases, const Trial& trial,
                                      double flops_limit) {
   const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); };
-  return prepare::prepare_group(cases, {.key = "given", .cases = {0}}, subject.catalog, flops_limit, allocate,
-                                trial.inputs);
+  return prepare::prepare_group(cases, {.key = {}, .cases = {0}}, subject.catalog, flops_limit, allocate, trial.inputs);
 }
 
 const op::OutputValues* values_of(const op::Values& values, std::string_view port) {

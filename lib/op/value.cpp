@@ -1,5 +1,8 @@
 #include "op/value.hpp"
 
+#include <array>
+#include <charconv>
+
 #include "core/strings.hpp"
 
 namespace numcheck::op {
@@ -12,6 +15,15 @@ std::string value_text(const Value& value) {
     std::string operator()(const std::string& text) const { return text; }
   };
   return std::visit(Text{}, value);
+}
+
+void append_text(const Value& value, std::string& text) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    std::array<char, 24> digits;
+    text.append(digits.data(), std::to_chars(digits.begin(), digits.end(), *integer).ptr);
+  } else {
+    text += value_text(value);
+  }
 }
 
 std::string param_text(const Value& value) {

@@ -36,6 +36,8 @@ using Params = std::vector<Value>;
 
 /// A value as identifiers and keys spell it: "1", "768", "0.5", "gelu".
 [[nodiscard]] std::string value_text(const Value& value);
+/// Appends that.
+void append_text(const Value& value, std::string& text);
 /// As --param and a plan spell it: that, but "true" and "false".
 [[nodiscard]] std::string param_text(const Value& value);
 

@@ -28,6 +28,7 @@ struct InputSpec {
   data::Distribution common;
   std::map<std::string, data::Distribution> ports;
 
+  friend bool operator==(const InputSpec&, const InputSpec&) = default;
   [[nodiscard]] const data::Distribution& of(std::string_view port) const;
   /// True if this is the exact leg: the common distribution is "exact".
   [[nodiscard]] bool exact_leg() const { return common.name == "exact"; }
@@ -37,6 +38,8 @@ struct InputSpec {
 struct AlgorithmSpec {
   enum class Kind { heuristic, top, all } kind = Kind::heuristic;
   std::int64_t top = 1;
+
+  friend bool operator==(const AlgorithmSpec&, const AlgorithmSpec&) = default;
 };
 
 /// Gates that the plan adds to the default gates, and what it takes to pass.

@@ -1,6 +1,9 @@
+#include "plan/case_json.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -42,6 +45,22 @@ nlohmann::json distribution_to_json(const data::Distribution& distribution) {
   const data::DistributionInfo* info = data::find_distribution(distribution.name);
   for (std::size_t i = 0; info != nullptr && i < distribution.params.size(); ++i) {
     json[std::string(info->fields()[i].name)] = value_to_json(distribution.params[i]);
+  }
+  return json;
+}
+
+nlohmann::json inputs_to_json(const InputSpec& inputs) {
+  nlohmann::json json = distribution_to_json(inputs.common);
+  for (const auto& [port, distribution] : inputs.ports) {
+    json[port] = distribution_to_json(distribution);
+  }
+  return json;
+}
+
+nlohmann::json environment_to_json(const Environment& environment) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : environment) {
+    json[name] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
   }
   return json;
 }
@@ -191,24 +210,40 @@ class CaseReader {
 
 }  // namespace
 
+void append_json(const op::Value& value, std::string& text) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    fmt::format_to(std::back_inserter(text), "{}", *integer);
+  } else if (const auto* truth = std::get_if<bool>(&value)) {
+    text += *truth ? "true" : "false";
+  } else {
+    text += value_to_json(value).dump();
+  }
+}
+
+std::string settings_text(const Case& c) {
+  const nlohmann::json settings = {{"algorithms", algorithms_to_json(c.algorithms)},
+                                   {"backend", c.backend},
+                                   {"environment", environment_to_json(c.environment)},
+                                   {"inputs", inputs_to_json(c.inputs)}};
+  std::string text = settings.dump();
+  text.back() = ',';
+  return text;
+}
+
 nlohmann::json case_to_json(const Case& c) {
   nlohmann::json params = nlohmann::json::object();
   const std::vector<op::Field>& fields = c.op->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     params[std::string(fields[i].name)] = value_to_json(c.params[i]);
   }
-  nlohmann::json inputs = distribution_to_json(c.inputs.common);
-  for (const auto& [port, distribution] : c.inputs.ports) {
-    inputs[port] = distribution_to_json(distribution);
-  }
-  nlohmann::json environment = nlohmann::json::object();
-  for (const auto& [name, value] : c.environment) {
-    environment[name] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-  }
-  nlohmann::json json = {{"op", std::string(c.op->name)},         {"params", std::move(params)},
-                         {"mode", std::string(c.mode->name)},     {"backend", c.backend},
-                         {"inputs", std::move(inputs)},           {"seed", c.seed},
-                         {"environment", std::move(environment)}, {"algorithms", algorithms_to_json(c.algorithms)}};
+  nlohmann::json json = {{"op", std::string(c.op->name)},
+                         {"params", std::move(params)},
+                         {"mode", std::string(c.mode->name)},
+                         {"backend", c.backend},
+                         {"inputs", inputs_to_json(c.inputs)},
+                         {"seed", c.seed},
+                         {"environment", environment_to_json(c.environment)},
+                         {"algorithms", algorithms_to_json(c.algorithms)}};
   if (c.seed_in_id) {
     json["seed_in_id"] = true;
   }

@@ -1,10 +1,15 @@
+#include "plan/identify.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "core/strings.hpp"
 #include "plan/case.hpp"
+#include "plan/case_json.hpp"
 
 namespace numcheck::plan {
 namespace {
@@ -14,18 +19,6 @@ void append(std::string& list, std::string_view item) {
     list += ',';
   }
   list += item;
-}
-
-/// "m=128,n=768,tb=1": required fields always, others if they differ from their default.
-std::string params_segment(const Case& c) {
-  std::string segment;
-  const std::vector<op::Field>& fields = c.op->fields();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].required || c.params[i] != fields[i].fallback) {
-      append(segment, fmt::format("{}={}", fields[i].tag, op::value_text(c.params[i])));
-    }
-  }
-  return segment.empty() ? "default" : segment;
 }
 
 /// "outliers(fraction=0.01)": parameters that differ from their default.
@@ -61,7 +54,104 @@ std::string environment_segment(const Environment& environment) {
   return segment;
 }
 
+/// Indices of the op's fields by name, the order of the members of a JSON object.
+std::vector<std::size_t> sorted_fields(const op::Op& op) {
+  std::vector<std::size_t> order(op.fields().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&op](std::size_t i) { return op.fields()[i].name; });
+  return order;
+}
+
+bool is_listed(const op::Field& field, const op::Value& value) {
+  return field.required || value != field.fallback;
+}
+
 }  // namespace
+
+/// "m=128,n=768,tb=1": required fields always, others if they differ from their default.
+void Identifier::add_params(const Case& c) {
+  const std::vector<op::Field>& fields = c.op->fields();
+  const std::size_t begin = id_.size();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (is_listed(fields[i], c.params[i])) {
+      id_ += id_.size() == begin ? "" : ",";
+      id_ += fields[i].tag;
+      id_ += '=';
+      op::append_text(c.params[i], id_);
+    }
+  }
+  id_ += id_.size() == begin ? "default" : "";
+}
+
+/// Without defaults, as in the identifier: a parameter added to an op later orphans no baseline.
+void Identifier::add_params_as_json(const Case& c) {
+  const std::vector<op::Field>& fields = c.op->fields();
+  json_ += "\"params\":{";
+  bool is_first = true;
+  for (const std::size_t i : order_) {
+    if (is_listed(fields[i], c.params[i])) {
+      json_ += is_first ? "\"" : ",\"";
+      json_ += fields[i].name;
+      json_ += "\":";
+      append_json(c.params[i], json_);
+      is_first = false;
+    }
+  }
+  json_ += '}';
+}
+
+void Identifier::take_op(const Case& c) {
+  if (c.op != op_) {
+    op_ = c.op;
+    order_ = sorted_fields(*c.op);
+  }
+}
+
+void Identifier::take_settings(const Case& c) {
+  if (known_ && c.inputs == inputs_ && c.environment == environment_ && c.algorithms == algorithms_ &&
+      c.backend == backend_) {
+    return;
+  }
+  known_ = true;
+  inputs_ = c.inputs;
+  environment_ = c.environment;
+  algorithms_ = c.algorithms;
+  backend_ = c.backend;
+  algorithms_segment_ = c.algorithms.kind == AlgorithmSpec::Kind::all ? "/algorithms=all"
+                        : c.algorithms.kind == AlgorithmSpec::Kind::top
+                            ? fmt::format("/algorithms=top:{}", c.algorithms.top)
+                            : "";
+  inputs_segment_ = inputs_segment(c.inputs);
+  environment_segment_ = environment_segment(c.environment);
+  json_settings_ = settings_text(c);
+}
+
+void Identifier::identify(Case& c) {
+  take_op(c);
+  take_settings(c);
+  id_.assign(c.op->name);
+  id_ += '/';
+  add_params(c);
+  id_ += '/';
+  id_ += c.mode->name;
+  id_ += '/';
+  id_ += c.backend;
+  id_ += algorithms_segment_;
+  id_ += inputs_segment_.empty() ? "" : "/";
+  id_ += inputs_segment_;
+  if (c.seed_in_id) {
+    fmt::format_to(std::back_inserter(id_), "/seed={}", c.seed);
+  }
+  id_ += environment_segment_.empty() ? "" : "/";
+  id_ += environment_segment_;
+  c.id = id_;
+  // case_to_json(c).dump(), but for "seed_in_id", which names the case and does not change its numbers.
+  json_.assign(json_settings_);
+  fmt::format_to(std::back_inserter(json_), "\"mode\":\"{}\",\"op\":\"{}\",", c.mode->name, c.op->name);
+  add_params_as_json(c);
+  fmt::format_to(std::back_inserter(json_), ",\"seed\":{}}}", c.seed);
+  c.digest = core::digest_of(json_);
+}
 
 const data::Distribution& InputSpec::of(std::string_view port) const {
   const auto found = ports.find(std::string(port));
@@ -82,31 +172,7 @@ std::vector<XFail> known_issues_on(const Case& c, const std::optional<DeviceFact
 }
 
 void identify(Case& c) {
-  c.id = fmt::format("{}/{}/{}/{}", c.op->name, params_segment(c), c.mode->name, c.backend);
-  if (c.algorithms.kind == AlgorithmSpec::Kind::all) {
-    c.id += "/algorithms=all";
-  } else if (c.algorithms.kind == AlgorithmSpec::Kind::top) {
-    c.id += fmt::format("/algorithms=top:{}", c.algorithms.top);
-  }
-  if (const std::string inputs = inputs_segment(c.inputs); !inputs.empty()) {
-    c.id += '/' + inputs;
-  }
-  if (c.seed_in_id) {
-    c.id += fmt::format("/seed={}", c.seed);
-  }
-  if (const std::string environment = environment_segment(c.environment); !environment.empty()) {
-    c.id += '/' + environment;
-  }
-  nlohmann::json json = case_to_json(c);
-  json.erase("seed_in_id");  // it names the case, it does not change its numbers
-  // Without defaults, as in the identifier: a parameter added to an op later orphans no baseline.
-  const std::vector<op::Field>& fields = c.op->fields();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (!fields[i].required && c.params[i] == fields[i].fallback) {
-      json["params"].erase(std::string(fields[i].name));
-    }
-  }
-  c.digest = core::digest_of(json.dump());
+  Identifier().identify(c);
 }
 
 }  // namespace numcheck::plan

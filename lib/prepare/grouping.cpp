@@ -1,10 +1,11 @@
 #include "prepare/grouping.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 
+#include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "model/expected_class.hpp"
 
@@ -19,7 +20,7 @@ std::string text_of(const data::Distribution& distribution) {
   return text;
 }
 
-std::string group_key(const plan::Case& c) {
+core::Digest group_key(const plan::Case& c) {
   std::string key = std::string(c.op->name) + "|" + std::to_string(c.seed) + "|" + text_of(c.inputs.common);
   for (const auto& [port, distribution] : c.inputs.ports) {
     key += "|" + port + "=" + text_of(distribution);
@@ -28,7 +29,8 @@ std::string group_key(const plan::Case& c) {
   const bool all = !shares_storage(c);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (all || !fields[i].storage_only) {
-      key += "|" + op::value_text(c.params[i]);
+      key += '|';
+      op::append_text(c.params[i], key);
     }
   }
   if (c.inputs.exact_leg()) {
@@ -36,8 +38,12 @@ std::string group_key(const plan::Case& c) {
     key += "|" + std::to_string(plan.max_first) + "," + std::to_string(plan.max_second) + "," +
            std::to_string(plan.stride) + "," + std::to_string(plan.max_addend) + "," + (plan.positive ? "p" : "s");
   }
-  return key;
+  return core::digest_of(key);
 }
+
+struct LowBits {
+  std::size_t operator()(const core::Digest& digest) const noexcept { return digest.low; }
+};
 
 std::uint64_t elements_of(const std::vector<op::Port>& ports, op::Role role) {
   std::uint64_t sum = 0;
@@ -98,16 +104,23 @@ bool shares_storage(const plan::Case& c) {
 
 std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases, const std::vector<std::size_t>& selected) {
   std::vector<GroupPlan> groups;
-  std::map<std::string, std::size_t> known;
+  std::unordered_map<core::Digest, std::size_t, LowBits> known;
   for (const std::size_t index : selected) {
-    std::string key = group_key(cases[index]);
+    const core::Digest key = group_key(cases[index]);
     const auto [found, is_new] = known.try_emplace(key, groups.size());
     if (is_new) {
-      groups.push_back({.key = std::move(key), .cases = {}});
+      groups.push_back({.key = key, .cases = {}});
     }
     groups[found->second].cases.push_back(index);
   }
   return groups;
+}
+
+std::size_t count_groups(const std::vector<plan::Case>& cases) {
+  std::vector<core::Digest> keys(cases.size());
+  core::parallel_for(cases.size(), [&](std::size_t i) { keys[i] = group_key(cases[i]); });
+  std::ranges::sort(keys);
+  return cases.size() - std::ranges::unique(keys).size();
 }
 
 std::uint64_t estimate_case_bytes(const plan::Case& c) {

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "core/hash.hpp"
 #include "plan/case.hpp"
 
 namespace numcheck::prepare {
@@ -17,12 +17,15 @@ namespace numcheck::prepare {
 /// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (every one at all, where
 /// shares_storage is false; and, in the exact leg, the integers), in plan order.
 struct GroupPlan {
-  std::string key;
+  core::Digest key;
   std::vector<std::size_t> cases;
 };
 
 [[nodiscard]] std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases,
                                                  const std::vector<std::size_t>& selected);
+
+/// How many groups all of these cases have, which takes a small part of the memory of the groups.
+[[nodiscard]] std::size_t count_groups(const std::vector<plan::Case>& cases);
 
 /// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors.
 [[nodiscard]] std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group);

@@ -49,7 +49,7 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
   const std::vector<plan::Case> cases = {c};
   const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); };
   const prepare::PreparedGroup made =
-      prepare::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate);
+      prepare::prepare_group(cases, {.key = {}, .cases = {0}}, catalog(), kNoLimit, allocate);
   prepare::compute_references(*made.group, [](const auto& body) { body(); });
   verdict::ComparisonCache cache;
   verdict::EvaluationContext context;

@@ -78,10 +78,10 @@ TEST(Shard, never_assumes_one) {
 }
 
 TEST(ShardOf, depends_on_the_group_alone_and_spreads_groups) {
-  EXPECT_EQ(shard_of("some group", 8), shard_of("some group", 8));
+  EXPECT_EQ(shard_of(core::digest_of("some group"), 8), shard_of(core::digest_of("some group"), 8));
   std::set<std::size_t> used;
   for (int i = 0; i < 100; ++i) {
-    const std::size_t shard = shard_of("group " + std::to_string(i), 8);
+    const std::size_t shard = shard_of(core::digest_of("group " + std::to_string(i)), 8);
     EXPECT_LT(shard, 8u);
     used.insert(shard);
   }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "catalog.hpp"
 #include "op/field.hpp"
@@ -193,6 +194,28 @@ TEST(Scenarios, show_something_without_a_gpu) {
     const Plan plan = load_plan(entry.path().string(), app::vocabulary(), {});
     const auto runs_anywhere = [](const Case& c) { return c.backend == "auto" || c.backend == "sim"; };
     EXPECT_TRUE(std::ranges::any_of(plan.cases, runs_anywhere)) << entry.path();
+  }
+}
+
+/// The text that a digest is of, in one piece: the case's JSON without its name and without parameters that have their default.
+std::string text_of(const Case& c) {
+  nlohmann::json json = case_to_json(c);
+  json.erase("seed_in_id");
+  const std::vector<op::Field>& fields = c.op->fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!fields[i].required && c.params[i] == fields[i].fallback) {
+      json["params"].erase(std::string(fields[i].name));
+    }
+  }
+  return json.dump();
+}
+
+// Baselines hold on to digests, which are put together from parts.
+TEST(Digests, are_those_of_the_cases_as_json) {
+  for (const char* name : {"quick.json", "standard.json", "ops.json", "te_shapes.json", "acceptance.json"}) {
+    for (const Case& c : shipped(name).cases) {
+      ASSERT_EQ(c.digest, core::digest_of(text_of(c))) << name << ": " << c.id;
+    }
   }
 }
 
