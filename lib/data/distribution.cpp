@@ -37,6 +37,8 @@ constexpr PatternOf<P> kOneSign = &always<P, Order::random, true>;
 template <class P>
 constexpr PatternOf<P> kConstant = &always<P, Order::constant, true>;
 template <class P>
+constexpr PatternOf<P> kSignedRuns = &always<P, Order::signed_runs, false>;
+template <class P>
 constexpr PatternOf<P> kStructured = &always<P, Order::structured, false>;
 
 template <class P, PatternOf<P> pattern_typed>
@@ -86,7 +88,7 @@ constexpr std::array kDistributions = {
         "ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
     row<SpecialParams, generate_specials, kCancelling<SpecialParams>>(
         "specials", "standard normal with a share of NaN, infinities, zeros, FP32 subnormals and extremes"),
-    row<StructuredParams, generate_structured, kStructured<StructuredParams>>(
+    row<StructuredParams, generate_structured, kSignedRuns<StructuredParams>>(
         "structured", "magnitudes in [1/2, 1) whose sign flips every `period` elements, so that partial sums grow"),
     row<PatternParams, generate_patterns, kStructured<PatternParams>>(
         "patterns", "every number of a format, in the order of its bit patterns"),

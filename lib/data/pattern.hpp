@@ -10,8 +10,9 @@ namespace numcheck::data {
 /// cancelling.
 enum class Order {
   random,
-  constant,    ///< every element is +-max
-  structured,  ///< anything else that is ordered along the reduction: partial sums may be far larger than the sum
+  constant,  ///< every element is +-max
+  signed_runs,  ///< signs come in runs along the reduction: partial sums may be far larger than the sum; magnitudes are random
+  structured,  ///< anything else that is ordered along the reduction, or rounds alike
 };
 
 struct Pattern {

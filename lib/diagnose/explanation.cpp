@@ -130,7 +130,8 @@ struct Baseline {
 /// Takes out what passes and `is_worse`, and says why.
 template <class IsWorse, class Why>
 void exclude(Diagnosis& diagnosis, const IsWorse& is_worse, const Why& why) {
-  const auto worse = std::ranges::stable_partition(diagnosis.passing, std::not_fn(is_worse));
+  const auto worse = std::ranges::stable_partition(diagnosis.passing,
+                                                   [&](const Explanation& one) { return !std::invoke(is_worse, one); });
   for (Explanation& one : worse) {
     one.failing = why(one);
     diagnosis.excluded.push_back(std::move(one));
@@ -272,6 +273,9 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
       return one.contradicts.empty() ? std::string("it allows for these errors, and the cause predicts them")
                                      : one.contradicts + " under it, which is right as declared";
     });
+  }
+  if (std::ranges::any_of(diagnosis.passing, [&](const Explanation& one) { return is_cause(one) && !one.is_pair; })) {
+    exclude(diagnosis, &Explanation::is_pair, [](const Explanation&) { return std::string("a single cause does"); });
   }
   if (!diagnosis.passing.empty()) {
     const std::uint64_t fewest =

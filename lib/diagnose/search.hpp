@@ -30,6 +30,7 @@ struct Explanation {
   bool is_consistent_only = false;          ///< it allows for such errors, but predicts none of them
   bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
   bool is_fitted = false;                   ///< as in Hypothesis
+  bool is_pair = false;                     ///< two causes
   std::uint64_t others_wrong = 0;           ///< outputs besides this one that fail under it
   std::string contradicts = {};             ///< "o: G1 bound 9 > 1" of one that is right as declared; empty: none
   std::string shared_cause = {};            ///< as in Hypothesis

@@ -212,9 +212,14 @@ void Trials::add_all(const Subject& subject, const Glance& glance, std::vector<H
   hypotheses.clear();
 }
 
+bool Trials::is_second(const Hypothesis& hypothesis) const {
+  return first_ != nullptr && family_of(hypothesis) != family_of(*first_);  // otherwise it takes the first one's place
+}
+
 void Trials::name_beside_first(Hypothesis& hypothesis) const {
   hypothesis.is_measured |= first_ != nullptr;  // of so many pairs, one has a few bits by chance
-  if (first_ != nullptr && family_of(hypothesis) != family_of(*first_)) {  // otherwise it takes the first one's place
+  if (is_second(hypothesis)) {
+    hypothesis.is_fitted |= first_->is_fitted;
     hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
     hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
     hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
@@ -239,6 +244,10 @@ Explanation Trials::judged(const Subject& subject, const Glance& glance, const H
 }
 
 void Trials::take(Hypothesis hypothesis, Explanation explanation) {
+  explanation.is_pair = is_second(hypothesis);
+  if (explanation.is_pair && explanation.passes && explanation.is_consistent_only) {
+    explanation.passes = false;  // what allows for what is left, and predicts none of it, is no second cause
+  }
   if (first_ == nullptr && !explanation.passes) {
     remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
   }

@@ -59,6 +59,8 @@ class Trials {
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const;
   /// Judges them, one on each thread, and takes what is found as if they had been judged one after another; none is left.
   void add_all(const Subject& subject, const Glance& glance, std::vector<Hypothesis>& hypotheses);
+  /// Whether it is the second of two causes.
+  [[nodiscard]] bool is_second(const Hypothesis& hypothesis) const;
   /// Of two causes, says both.
   void name_beside_first(Hypothesis& hypothesis) const;
   [[nodiscard]] Explanation judged(const Subject& subject, const Glance& glance, const Hypothesis& hypothesis,

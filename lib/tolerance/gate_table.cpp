@@ -90,10 +90,12 @@ constexpr std::array kGates = {
     GateInfo{Gate::block_largest, "G2 block max", "the largest of these sums over its sqrt(sum V)", "kappa lambda(N)",
              "wrong tiles, rows and most single elements that hold no sample"},
     GateInfo{Gate::amax_of_all, "amax of all",
-             "where only a sample is expected, whether the amax, rounded like the output, is not its largest number, "
-             "or is less "
-             "than the sample has",
-             "0", "the amax of another tensor, a stale one, one of a part of the output"},
+             "where only a sample is expected, the amax against the references of the elements that are stored as the "
+             "largest "
+             "number or the one below it: its distance from max |y| over what is allowed, y +- the smaller of B and "
+             "kappa lambda(N) "
+             "sqrt(V) of each; infinite if it is not stored as that number",
+             "1", "the amax of another tensor, a stale one, one of a part of the output"},
     GateInfo{Gate::allclose, "allclose", "elements with |e| > atol + rtol |y|, as the plan has it", "0",
              "what the plan asks"},
     GateInfo{Gate::max_ulp, "max_ulp", "largest error in units of the last place of the output", "the plan's \"ulp\"",

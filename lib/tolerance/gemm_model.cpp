@@ -41,7 +41,8 @@ struct Gemm {
   Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
   Dtype second = Dtype::fp32;
   bool fp32_chain = false;  ///< whatever the mode
-  double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, otherwise 0
+  bool runs = false;        ///< signs come in runs, so that partial sums may be as large as A
+  double cancelled = 0;     ///< partial sums may be that large a part of A whatever y is; 0: they are as y is
 
   explicit Gemm(const model::ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
     products = p.alpha == 0 ? 0 : p.k;
@@ -54,6 +55,8 @@ struct Gemm {
     // The mean of the sum is r A. Only if it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
     const double r2 = std::pow(r.first_pattern.coherence * r.second_pattern.coherence, 2);
     cancelled = (p.beta != 0 || p.bias) && r2 * static_cast<double>(products) >= 1 ? std::sqrt(r2) : 0;
+    runs = r.first_pattern.order == data::Order::signed_runs || r.second_pattern.order == data::Order::signed_runs;
+    cancelled = runs ? 1 : cancelled;
   }
 
   [[nodiscard]] Dtype converted() const {
@@ -70,9 +73,9 @@ struct Gemm {
   [[nodiscard]] bool conversion_known() const { return request.converted && is_fp32_storage && first != Dtype::fp32; }
   [[nodiscard]] bool plain_fp32() const { return fp32_chain || first == Dtype::fp32; }
   [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !fp32_chain; }
-  /// Sums of both signs do not drift: their partial sums pass through zero again and again.
+  /// Sums of both signs do not drift: their partial sums pass through zero again and again. Two signs in runs may be one.
   [[nodiscard]] double drift() const {
-    const bool one_sign = request.first_pattern.coherence * request.second_pattern.coherence > 0;
+    const bool one_sign = runs || request.first_pattern.coherence * request.second_pattern.coherence > 0;
     const bool known = request.first != nullptr && request.second != nullptr;
     return known && one_sign && products != 0 ? chain_drift(p, *request.first, *request.second) : 0;
   }
@@ -219,11 +222,15 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
   model.rows_agree = repeats(a);
   model.columns_agree = repeats(b);
   // The sum of a_t b_t follows that of a_t mean(b), which may stray far on the way, and not in the end.
-  model.rows_walk_alike = a.coherence > kMostlyOneSign;
-  model.columns_walk_alike = b.coherence > kMostlyOneSign;
+  const auto walks = [](const data::Pattern& pattern) {
+    return pattern.coherence > kMostlyOneSign || pattern.order == data::Order::signed_runs;
+  };
+  model.rows_walk_alike = walks(a);
+  model.columns_walk_alike = walks(b);
 }
 
-/// Errors f s of the products' sum s do not shrink when C and bias cancel it: s^2 = S2 + r^2 A^2.
+/// Errors f s of the products' sum s do not shrink when C and bias cancel it: s^2 = S2 + r^2 A^2. Nor do those of partial sums,
+/// which reach A at most, when runs of the other sign follow: r = 1.
 ///   V     += r^2 (value + coherent) A^2
 ///   slope <= f sum w |y s| / sum w y^2 <= f r sqrt(sum w A^2 / sum w y^2)      (Cauchy and Schwarz)
 void add_cancellation(const Gemm& g, model::ErrorModel& model) {

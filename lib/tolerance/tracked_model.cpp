@@ -34,7 +34,8 @@ model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::s
 
 void widen_for_order(const model::ModelRequest& request, model::ErrorModel& model) {
   const auto runs = [](const data::Pattern& pattern) {
-    return pattern.order == data::Order::structured && pattern.coherence == 0;
+    return pattern.order == data::Order::signed_runs ||
+           (pattern.order == data::Order::structured && pattern.coherence == 0);
   };
   if (model.reduction > 1 && (runs(request.first_pattern) || runs(request.second_pattern))) {
     model.var_magnitude += kRoundVariance / 3 / model.reduction;

@@ -52,7 +52,12 @@ class SampledTest(CliTest):
 
     def test_an_amax_is_that_of_all_elements(self):
         self.assertEqual(self.failing(FP8, None, code=0), [])
+        self.assertLess(self.criterion("amax of all")["measured"], 0.9)
         self.assertEqual(self.failing(FP8, "stale_amax"), ["amax of all"])
+        # As far off as the rounding of the output hides, and far beyond its largest number.
+        for fault in ("perturb_amax=0.05", "perturb_amax=2"):
+            with self.subTest(fault):
+                self.assertEqual(self.failing(FP8, fault), ["amax of all"])
 
     def test_the_option_refuses_what_is_no_number_of_operations(self):
         for text in ("0", "-1", "1e", "inf", "many", ""):
