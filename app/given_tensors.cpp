@@ -4,16 +4,19 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/json_depth.hpp"
+#include "diagnose/tensor_listing.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -141,24 +144,37 @@ diagnose::GatherRequest GivenTensors::request(int sm) const {
   return request;
 }
 
-diagnose::GatherRequest GivenTensors::with_file(diagnose::GatherRequest request, const data::TensorFile& file) const {
-  bool found = false;
+diagnose::GatherRequest GivenTensors::with_file(diagnose::GatherRequest request, const AgainstFile& against,
+                                                std::span<const std::string> outputs) const {
+  const data::TensorFile& file = against.file;
+  std::vector<std::string> missing;
   const auto name_of = [&](const NamedTensor& named) -> const std::string& {
     const auto mapped = std::ranges::find(names_, named.port, &std::pair<std::string, std::string>::first);
     return mapped == names_.end() ? named.port : mapped->second;
   };
-  for (NamedTensor& named : request.tensors) {
+  const auto takes = [&](NamedTensor& named) {
     const auto tensor = std::ranges::find(file.tensors(), name_of(named), &data::FileTensor::name);
     // A .npy file has no names: it is the output, if one is given by itself.
     const bool is_output = file.tensors().size() == 1 && options_.outputs.size() == 1 &&
                            named.port == split_assignment(options_.outputs.front(), "--out").first;
     if (tensor != file.tensors().end() || is_output) {
       named.tensor = is_output ? file.tensors().front() : *tensor;
-      found = true;
+      return true;
     }
-  }
-  if (!found) {
-    throw core::UsageError("--against: the file has none of the tensors that the other one has, by these names");
+    return false;
+  };
+  // An output of the first file in place of one that is missing would be compared with itself.
+  std::erase_if(request.tensors, [&](NamedTensor& named) {
+    const bool is_missing = !takes(named) && std::ranges::find(outputs, named.port) != outputs.end();
+    if (is_missing) {
+      const std::string& name = name_of(named);
+      missing.push_back(name == named.port ? name : fmt::format("{} (output {})", name, named.port));
+    }
+    return is_missing;
+  });
+  if (missing.size() == outputs.size()) {
+    throw core::UsageError(fmt::format("--against: {} has no {}; it has {}", against.path, fmt::join(missing, ", "),
+                                       diagnose::listing(diagnose::shapes_of(file.tensors()))));
   }
   set_formats(request);
   return request;
