@@ -92,7 +92,8 @@ void add_tensor_options(CLI::App& cli, TensorOptions& options) {
   cli.add_option("--tensors", options.files, "safetensors or .npy with inputs and outputs; may be repeated")
       ->type_name("FILE")
       ->group("Tensors");
-  cli.add_option("--map", options.map, "names in these files, by port: a=x,b=weight [those of the ports]")
+  cli.add_option("--map", options.map,
+                 "names in these files, by port: a=x,b=weight; ports that it does not name have their own names there")
       ->type_name("PORT=NAME,...")
       ->group("Tensors");
   cli.add_option("--in", options.inputs, "an input from a file of its own; may be repeated")
@@ -238,31 +239,54 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
   }
 }
 
-/// Tensors of the common files, by the map or by the names of ports, then those that have files of their own.
+/// Tensors of the common files, by the map and otherwise by the names of ports, then those that have files of their own.
 void GivenTensors::read_tensors(diagnose::GatherRequest& request) const {
+  std::vector<diagnose::TensorShape> all;
   for (const data::TensorFile& file : opened_) {
+    std::ranges::move(diagnose::shapes_of(file.tensors()), std::back_inserter(all));
     for (const data::FileTensor& tensor : file.tensors()) {
+      bool is_mapped = false;
       for (const auto& [port, name] : names_) {  // one tensor may be several: a product with itself
         if (name == tensor.name) {
           add(request, port, tensor, false);
+          is_mapped = true;
         }
       }
-      if (names_.empty()) {
-        add(request, tensor.name, tensor, true);
+      if (!is_mapped) {
+        add_by_own_name(request, tensor);
       }
     }
   }
   for (const auto& [port, name] : names_) {
     if (std::ranges::find(request.tensors, port, &NamedTensor::port) == request.tensors.end()) {
-      throw core::UsageError(fmt::format("--map {}={}: none of the files has a tensor of that name", port, name));
+      throw core::UsageError(fmt::format("--map {}={}: none of the files has a tensor of that name; they have {}", port,
+                                         name, diagnose::listing(all)));
     }
   }
   for (const auto& [port, file] : single_) {
     add(request, port, file.tensors().front(), false);
   }
   set_formats(request);
-  if (request.tensors.empty()) {
+  if (request.tensors.empty() && request.unnamed.empty()) {
     throw core::UsageError("diagnose needs the op's tensors: --tensors FILE, or --in PORT=FILE and --out PORT=FILE");
+  }
+}
+
+/// A tensor that no option names. Beside a map, files may hold anything: what is not the op's is not even mentioned, unless
+/// something is missing.
+void GivenTensors::add_by_own_name(diagnose::GatherRequest& request, const data::FileTensor& tensor) const {
+  const auto is_port = [&](std::string_view mode) {
+    return diagnose::may_have_port(*request.op, *op::find_mode(mode), request.params, tensor.name);
+  };
+  const auto is_named = [&](const auto& list) {
+    return std::ranges::any_of(list, [&](const auto& one) { return one.first == tensor.name; });
+  };
+  if (names_.empty()) {
+    add(request, tensor.name, tensor, true);
+  } else if (!is_named(names_) && !is_named(single_) && std::ranges::any_of(request.op->modes, is_port)) {
+    add(request, tensor.name, tensor, true);
+  } else {
+    request.unnamed.push_back({tensor.name, tensor.shape});
   }
 }
 

@@ -53,6 +53,7 @@ class GivenTensors {
   void read_params(diagnose::GatherRequest& request) const;
   void choose_op(diagnose::GatherRequest& request) const;
   void read_tensors(diagnose::GatherRequest& request) const;
+  void add_by_own_name(diagnose::GatherRequest& request, const data::FileTensor& tensor) const;
   void set_formats(diagnose::GatherRequest& request) const;
 
   const TensorOptions& options_;

@@ -20,6 +20,7 @@
 #include "diagnose/likeness.hpp"
 #include "diagnose/mode_choice.hpp"
 #include "diagnose/orientation.hpp"
+#include "diagnose/tensor_listing.hpp"
 #include "machine/memory.hpp"
 #include "prepare/grouping.hpp"
 
@@ -41,6 +42,10 @@ class Gatherer {
 
   Gathered gather() {
     leave_out_others();
+    if (tensors_.empty()) {
+      throw core::UsageError(fmt::format(
+          "none of the tensors has the name of one of {0}'s, which te-numcheck explain {0} lists", request_.op->name));
+    }
     const op::Mode& mode = find_mode();
     choose_output_format(mode);
     make_case(mode, fitted_params(mode));
@@ -332,9 +337,21 @@ void check_lengths(Gathered& gathered) {
   }
 }
 
-}  // namespace
+/// What the files hold besides the tensors that ports were found for.
+std::vector<TensorShape> others_of(const GatherRequest& request) {
+  std::vector<TensorShape> others = request.unnamed;
+  for (const NamedTensor& named : request.tensors) {
+    const auto has = [&](std::string_view mode) {
+      return may_have_port(*request.op, *op::find_mode(mode), request.params, named.port);
+    };
+    if (named.may_be_other && std::ranges::none_of(request.op->modes, has)) {
+      others.push_back({named.port, named.tensor.shape});
+    }
+  }
+  return others;
+}
 
-Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
+Gathered gather_as_read(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
   const std::vector<AttentionReading> readings = attention_readings(*request.op, request.params, request.tensors);
   if (readings.empty()) {
     Gathered gathered = Gatherer(request, nullptr, catalog, lookup).gather();
@@ -351,6 +368,23 @@ Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::Op
     gathered.notes.push_back(std::move(left));
   }
   return gathered;
+}
+
+}  // namespace
+
+Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
+  try {
+    return gather_as_read(request, catalog, lookup);
+  } catch (const core::UsageError& error) {
+    const std::vector<TensorShape> others = others_of(request);
+    if (others.empty()) {
+      throw;
+    }
+    std::vector<std::string> notes = error.notes();
+    notes.push_back(
+        fmt::format("the files also hold {}; --map PORT=NAME,... says which of them is which", listing(others)));
+    throw core::UsageError(error.what(), std::move(notes));
+  }
 }
 
 }  // namespace numcheck::diagnose

@@ -6,7 +6,7 @@ import random
 import unittest
 
 from support import CliTest
-from test_diagnose import K, M, N, f32, normal, product, safetensors
+from test_diagnose import K, M, N, f32, normal, product, safetensors, tf32
 
 
 class DiagnoseNames(CliTest):
@@ -48,6 +48,31 @@ class DiagnoseNames(CliTest):
         found = json.loads(done.stdout)
         self.assertEqual([one["output"] for one in found["apart"]], ["dbeta"])
         self.assertEqual(found["second"]["verdict"], "correct")
+
+    def test_names_that_are_not_those_of_ports_are_listed(self):
+        self.file("t.safetensors", x="x", w="weight", y="y")
+        have = f"x ({M} x {K}), weight ({N} x {K}), y ({M} x {N})"
+        said = self.refused("--tensors", "t.safetensors")
+        self.assertIn("none of the tensors has the name of one of gemm's", said)
+        self.assertIn(f"the files also hold {have}; --map PORT=NAME,... says which of them is which", said)
+        said = self.refused("--tensors", "t.safetensors", "--map", "a=zzz")
+        self.assertIn(f"--map a=zzz: none of the files has a tensor of that name; they have {have}", said)
+        said = self.refused("--tensors", "t.safetensors", "--map", "b=weight,d=y")
+        self.assertIn("gemm needs the tensor a", said)
+        self.assertIn(f"the files also hold x ({M} x {K}); --map", said)
+
+    def test_ports_that_the_map_does_not_name_have_their_own_names(self):
+        self.y = product(self.x, self.w, tf32)
+        self.file("t.safetensors", x="a", w="w", y="y")
+        done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--map", "b=w,d=y", "--json", "-", code=1)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["causes"][0]["name"], "operands_in_tf32")
+        # A file of its own comes before a tensor that merely has the port's name.
+        self.file("a.safetensors", x="anything")
+        self.file("t.safetensors", w="a", y="y")
+        safetensors(self.folder / "b.safetensors", {"w": ("F32", [N, K], self.w)})
+        self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--map", "d=y", "--in", "a=a.safetensors", "--in",
+                     "b=b.safetensors", code=1)
 
 
 if __name__ == "__main__":
