@@ -90,6 +90,11 @@ Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Val
           std::move(trial)};
 }
 
+/// Counts that are tried in place of another.
+std::array<std::int64_t, 4> other_counts(std::int64_t count) {
+  return {count + 1, count - 1, 0, 1};
+}
+
 /// Every other value of switches and choices, and neighbours of counts.
 std::vector<Hypothesis> other_variants(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
@@ -111,7 +116,7 @@ std::vector<Hypothesis> other_variants(const Evidence& evidence) {
       }
     } else if (field.kind == FieldKind::integer) {
       const std::int64_t value = std::get<std::int64_t>(c.params[i]);
-      for (const std::int64_t other : {value + 1, value - 1, std::int64_t{0}, std::int64_t{1}}) {
+      for (const std::int64_t other : other_counts(value)) {
         if (static_cast<double>(other) >= field.minimum && static_cast<double>(other) <= field.maximum) {
           values.emplace_back(other);
         }
@@ -242,7 +247,15 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
 bool is_variant(const op::Mistake& mistake, const op::Params& declared) {
   std::size_t changed = 0;
   for (std::size_t i = 0; i < declared.size(); ++i) {
-    changed += mistake.params[i] != declared[i] ? 1 : 0;
+    if (mistake.params[i] == declared[i]) {
+      continue;
+    }
+    ++changed;
+    const auto* count = std::get_if<std::int64_t>(&declared[i]);
+    const auto is_taken = [&](std::int64_t other) { return mistake.params[i] == op::Value(other); };
+    if (count != nullptr && std::ranges::none_of(other_counts(*count), is_taken)) {
+      return false;
+    }
   }
   return mistake.then == nullptr && mistake.instead == nullptr && changed < 2;
 }
