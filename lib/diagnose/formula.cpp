@@ -146,6 +146,14 @@ std::string held_text(double value, double number) {
   return "";
 }
 
+/// Of the inverse of a number that people type, such as a temperature.
+std::string inverse_text(double number) {
+  constexpr std::size_t kShort = 4;  // 0.07, 12.5
+  const std::string inverse = core::shortest(std::stod(fmt::format("{:.9g}", 1 / number)));
+  const bool is_inverse = inverse.size() <= kShort && core::shortest(number).size() > 2 * kShort;
+  return is_inverse ? fmt::format(": it is 1 / {}", inverse) : "";
+}
+
 /// What people type there.
 std::vector<double> usual_numbers(const plan::Case& c, const Field& field) {
   constexpr std::array kUsual = {0.0, 1.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2};
@@ -227,7 +235,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
           can_be(evidence, changed_to(c, i, number))) {
         seen.push_back(number);
         std::vector<Hypothesis> ways = {with_value(evidence, i, number)};
-        ways.back().cause += held_text(value, number);
+        ways.back().cause += held_text(value, number) + inverse_text(number);
         if (std::optional<Hypothesis> other = without_rounding(evidence, i, number); other.has_value()) {
           ways.push_back(*std::move(other));
         }
