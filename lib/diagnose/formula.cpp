@@ -259,9 +259,14 @@ bool is_variant(const op::Mistake& mistake, const op::Params& declared) {
       continue;
     }
     ++changed;
+    constexpr double kNone = 1e3;  // so many times larger: a limit that stands for none, which no fit comes near
     const auto* count = std::get_if<std::int64_t>(&declared[i]);
+    const auto* number = std::get_if<double>(&declared[i]);
     const auto is_taken = [&](std::int64_t other) { return mistake.params[i] == op::Value(other); };
     if (count != nullptr && std::ranges::none_of(other_counts(*count), is_taken)) {
+      return false;
+    }
+    if (number != nullptr && std::get<double>(mistake.params[i]) > kNone * std::max(1.0, std::abs(*number))) {
       return false;
     }
   }
