@@ -102,8 +102,8 @@ void add_tensor_options(CLI::App& cli, TensorOptions& options) {
   cli.add_option("--out", options.outputs, "an output from a file of its own; may be repeated")
       ->type_name("PORT=FILE")
       ->group("Tensors");
-  cli.add_option("--dtype", options.dtypes, "what raw or integer elements hold: a=bf16")
-      ->type_name("PORT=FORMAT")
+  cli.add_option("--dtype", options.dtypes, "what raw or integer elements hold: a=bf16,b=bf16")
+      ->type_name("PORT=FORMAT,...")
       ->group("Tensors");
   cli.add_option("--mode", options.mode, "what the op was asked to compute in [from the tensors' formats]")
       ->type_name("MODE");
@@ -291,7 +291,7 @@ void GivenTensors::add_by_own_name(diagnose::GatherRequest& request, const data:
 }
 
 void GivenTensors::set_formats(diagnose::GatherRequest& request) const {
-  for (const std::string& text : options_.dtypes) {
+  for (const std::string& text : split_lists(options_.dtypes, "--dtype")) {
     const auto [port, format] = split_assignment(text, "--dtype");
     const auto named = std::ranges::find(request.tensors, port, &NamedTensor::port);
     if (named == request.tensors.end()) {

@@ -100,6 +100,9 @@ class Gatherer {
         throw core::UsageError(fmt::format("{} has no mode {}; it has {}", request_.op->name, request_.mode,
                                            fmt::join(request_.op->modes, ", ")));
       }
+      if (const std::string advice = raw_advice(tensors_); !advice.empty()) {
+        throw core::UsageError(advice);
+      }
       return *mode;
     }
     const ModeChoice choice(*request_.op, request_.params, tensors_, shapes());
@@ -109,7 +112,8 @@ class Gatherer {
     refuse_mistakes(fit_params(*request_.op, choice.least_mistaken(), request_.params, shapes()));
     throw core::UsageError(
         fmt::format("no mode of {} stores its inputs as these tensors are stored{}: choose one with --mode ({})",
-                    request_.op->name, choice.nearest(), fmt::join(request_.op->modes, ", ")));
+                    request_.op->name, choice.nearest(), fmt::join(request_.op->modes, ", ")),
+        format_advice(tensors_));
   }
 
   [[nodiscard]] std::vector<TensorShape> shapes() const {
@@ -337,20 +341,6 @@ void check_lengths(Gathered& gathered) {
   }
 }
 
-/// What the files hold besides the tensors that ports were found for.
-std::vector<TensorShape> others_of(const GatherRequest& request) {
-  std::vector<TensorShape> others = request.unnamed;
-  for (const NamedTensor& named : request.tensors) {
-    const auto has = [&](std::string_view mode) {
-      return may_have_port(*request.op, *op::find_mode(mode), request.params, named.port);
-    };
-    if (named.may_be_other && std::ranges::none_of(request.op->modes, has)) {
-      others.push_back({named.port, named.tensor.shape});
-    }
-  }
-  return others;
-}
-
 Gathered gather_as_read(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
   const std::vector<AttentionReading> readings = attention_readings(*request.op, request.params, request.tensors);
   if (readings.empty()) {
@@ -376,13 +366,10 @@ Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::Op
   try {
     return gather_as_read(request, catalog, lookup);
   } catch (const core::UsageError& error) {
-    const std::vector<TensorShape> others = others_of(request);
-    if (others.empty()) {
-      throw;
-    }
     std::vector<std::string> notes = error.notes();
-    notes.push_back(
-        fmt::format("the files also hold {}; --map PORT=NAME,... says which of them is which", listing(others)));
+    if (std::string note = others_note(request); !note.empty()) {
+      notes.push_back(std::move(note));
+    }
     throw core::UsageError(error.what(), std::move(notes));
   }
 }

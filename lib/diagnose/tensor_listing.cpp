@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,6 +30,21 @@ std::string listing(std::span<const TensorShape> tensors) {
              ? "no tensors"
              : fmt::format("{}{}", fmt::join(texts, ", "),
                            tensors.size() > kMost ? fmt::format(" and {} more", tensors.size() - kMost) : "");
+}
+
+std::string others_note(const GatherRequest& request) {
+  std::vector<TensorShape> others = request.unnamed;
+  for (const NamedTensor& named : request.tensors) {
+    const auto has = [&](std::string_view mode) {
+      return may_have_port(*request.op, *op::find_mode(mode), request.params, named.port);
+    };
+    if (named.may_be_other && std::ranges::none_of(request.op->modes, has)) {
+      others.push_back({named.port, named.tensor.shape});
+    }
+  }
+  return others.empty()
+             ? ""
+             : fmt::format("the files also hold {}; --map PORT=NAME,... says which of them is which", listing(others));
 }
 
 }  // namespace numcheck::diagnose

@@ -7,6 +7,7 @@
 
 #include "data/tensor_file.hpp"
 #include "diagnose/fit.hpp"
+#include "diagnose/gather.hpp"
 
 namespace numcheck::diagnose {
 
@@ -15,5 +16,8 @@ namespace numcheck::diagnose {
 
 /// "x (32 x 16), weight (8 x 16) and 3 more"; "no tensors" if there are none.
 [[nodiscard]] std::string listing(std::span<const TensorShape> tensors);
+
+/// What the files hold besides the tensors that ports were found for; empty if there is nothing.
+[[nodiscard]] std::string others_note(const GatherRequest& request);
 
 }  // namespace numcheck::diagnose

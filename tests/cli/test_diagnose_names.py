@@ -1,12 +1,14 @@
 """te-numcheck diagnose: tensors are found by their names, and where they are not, it says what the files have instead."""
 
+import array
 import json
 import math
 import random
+import struct
 import unittest
 
 from support import CliTest
-from test_diagnose import K, M, N, f32, normal, product, safetensors, tf32
+from test_diagnose import K, M, N, bf16_bits, f32, normal, product, safetensors, tf32
 
 
 class DiagnoseNames(CliTest):
@@ -60,6 +62,36 @@ class DiagnoseNames(CliTest):
         said = self.refused("--tensors", "t.safetensors", "--map", "b=weight,d=y")
         self.assertIn("gemm needs the tensor a", said)
         self.assertIn(f"the files also hold x ({M} x {K}); --map", said)
+
+    def test_formats_that_no_mode_stores_are_explained(self):
+        shapes = {"a": [M, K], "b": [N, K], "d": [M, N]}
+        for name, shape in shapes.items():
+            numbers, count = getattr(self, {"a": "x", "b": "w", "d": "y"}[name]), math.prod(shape)
+            for suffix, code, data in (("raw", "|V2", array.array("H", map(bf16_bits, numbers))), ("double", "<f8", array.array("d", numbers))):
+                header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
+                header += " " * (-(len(header) + 11) % 64) + "\n"
+                self.assertEqual(len(data), count)
+                (self.folder / f"{name}_{suffix}.npy").write_bytes(
+                    b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data.tobytes())
+        raw = ["--in", "a=a_raw.npy", "--in", "b=b_raw.npy", "--out", "d=d_raw.npy", "--param", "trans_b=true"]
+        said = self.refused(*raw)
+        self.assertIn("a, b, d are of raw bytes, as NumPy saves BF16 and FP8: say what they hold, such as --dtype a=bf16,b=bf16,d=bf16",
+                      said)
+        self.assertIn("are of raw bytes", self.refused(*raw, "--mode", "bf16"))
+        self.run_cli("diagnose", "gemm", *raw, "--dtype", "a=bf16,b=bf16,d=bf16")
+        said = self.refused("--in", "a=a_double.npy", "--in", "b=b_double.npy", "--out", "d=d_double.npy")
+        self.assertIn("a, b, d are in FP64, which no mode stores: save them as float32", said)
+
+    def test_one_term_and_one_element_are_said_as_such(self):
+        self.y = [f32(y - self.x[i // N * K + 7] * self.w[i % N * K + 7]) for i, y in enumerate(self.y)]
+        self.file("t.safetensors", x="a", w="b", y="d")
+        done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", code=1)
+        self.assertIn("term 7 of every sum is left out", done.stdout)
+        safetensors(self.folder / "t.safetensors", {"a": ("F32", [1, 4], [1.0, 2.0, 3.0, 4.0]), "b": ("F32", [4, 1], [1.0] * 4),
+                                                    "d": ("F32", [1, 1], [20.0])})
+        done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--json", "-", code=1)
+        self.assertIn("1 element is too few to tell", done.stdout)
+        self.assertNotIn("1 elements", done.stdout)
 
     def test_ports_that_the_map_does_not_name_have_their_own_names(self):
         self.y = product(self.x, self.w, tf32)
