@@ -4,16 +4,19 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/json_depth.hpp"
+#include "diagnose/tensor_listing.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -89,7 +92,8 @@ void add_tensor_options(CLI::App& cli, TensorOptions& options) {
   cli.add_option("--tensors", options.files, "safetensors or .npy with inputs and outputs; may be repeated")
       ->type_name("FILE")
       ->group("Tensors");
-  cli.add_option("--map", options.map, "names in these files, by port: a=x,b=weight [those of the ports]")
+  cli.add_option("--map", options.map,
+                 "names in these files, by port: a=x,b=weight; ports that it does not name have their own names there")
       ->type_name("PORT=NAME,...")
       ->group("Tensors");
   cli.add_option("--in", options.inputs, "an input from a file of its own; may be repeated")
@@ -98,8 +102,8 @@ void add_tensor_options(CLI::App& cli, TensorOptions& options) {
   cli.add_option("--out", options.outputs, "an output from a file of its own; may be repeated")
       ->type_name("PORT=FILE")
       ->group("Tensors");
-  cli.add_option("--dtype", options.dtypes, "what raw or integer elements hold: a=bf16")
-      ->type_name("PORT=FORMAT")
+  cli.add_option("--dtype", options.dtypes, "what raw or integer elements hold: a=bf16,b=bf16")
+      ->type_name("PORT=FORMAT,...")
       ->group("Tensors");
   cli.add_option("--mode", options.mode, "what the op was asked to compute in [from the tensors' formats]")
       ->type_name("MODE");
@@ -141,24 +145,37 @@ diagnose::GatherRequest GivenTensors::request(int sm) const {
   return request;
 }
 
-diagnose::GatherRequest GivenTensors::with_file(diagnose::GatherRequest request, const data::TensorFile& file) const {
-  bool found = false;
+diagnose::GatherRequest GivenTensors::with_file(diagnose::GatherRequest request, const AgainstFile& against,
+                                                std::span<const std::string> outputs) const {
+  const data::TensorFile& file = against.file;
+  std::vector<std::string> missing;
   const auto name_of = [&](const NamedTensor& named) -> const std::string& {
     const auto mapped = std::ranges::find(names_, named.port, &std::pair<std::string, std::string>::first);
     return mapped == names_.end() ? named.port : mapped->second;
   };
-  for (NamedTensor& named : request.tensors) {
+  const auto takes = [&](NamedTensor& named) {
     const auto tensor = std::ranges::find(file.tensors(), name_of(named), &data::FileTensor::name);
     // A .npy file has no names: it is the output, if one is given by itself.
     const bool is_output = file.tensors().size() == 1 && options_.outputs.size() == 1 &&
                            named.port == split_assignment(options_.outputs.front(), "--out").first;
     if (tensor != file.tensors().end() || is_output) {
       named.tensor = is_output ? file.tensors().front() : *tensor;
-      found = true;
+      return true;
     }
-  }
-  if (!found) {
-    throw core::UsageError("--against: the file has none of the tensors that the other one has, by these names");
+    return false;
+  };
+  // An output of the first file in place of one that is missing would be compared with itself.
+  std::erase_if(request.tensors, [&](NamedTensor& named) {
+    const bool is_missing = !takes(named) && std::ranges::find(outputs, named.port) != outputs.end();
+    if (is_missing) {
+      const std::string& name = name_of(named);
+      missing.push_back(name == named.port ? name : fmt::format("{} (output {})", name, named.port));
+    }
+    return is_missing;
+  });
+  if (missing.size() == outputs.size()) {
+    throw core::UsageError(fmt::format("--against: {} has no {}; it has {}", against.path, fmt::join(missing, ", "),
+                                       diagnose::listing(diagnose::shapes_of(file.tensors()))));
   }
   set_formats(request);
   return request;
@@ -222,36 +239,59 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
   }
 }
 
-/// Tensors of the common files, by the map or by the names of ports, then those that have files of their own.
+/// Tensors of the common files, by the map and otherwise by the names of ports, then those that have files of their own.
 void GivenTensors::read_tensors(diagnose::GatherRequest& request) const {
+  std::vector<diagnose::TensorShape> all;
   for (const data::TensorFile& file : opened_) {
+    std::ranges::move(diagnose::shapes_of(file.tensors()), std::back_inserter(all));
     for (const data::FileTensor& tensor : file.tensors()) {
+      bool is_mapped = false;
       for (const auto& [port, name] : names_) {  // one tensor may be several: a product with itself
         if (name == tensor.name) {
           add(request, port, tensor, false);
+          is_mapped = true;
         }
       }
-      if (names_.empty()) {
-        add(request, tensor.name, tensor, true);
+      if (!is_mapped) {
+        add_by_own_name(request, tensor);
       }
     }
   }
   for (const auto& [port, name] : names_) {
     if (std::ranges::find(request.tensors, port, &NamedTensor::port) == request.tensors.end()) {
-      throw core::UsageError(fmt::format("--map {}={}: none of the files has a tensor of that name", port, name));
+      throw core::UsageError(fmt::format("--map {}={}: none of the files has a tensor of that name; they have {}", port,
+                                         name, diagnose::listing(all)));
     }
   }
   for (const auto& [port, file] : single_) {
     add(request, port, file.tensors().front(), false);
   }
   set_formats(request);
-  if (request.tensors.empty()) {
+  if (request.tensors.empty() && request.unnamed.empty()) {
     throw core::UsageError("diagnose needs the op's tensors: --tensors FILE, or --in PORT=FILE and --out PORT=FILE");
   }
 }
 
+/// A tensor that no option names. Beside a map, files may hold anything: what is not the op's is not even mentioned, unless
+/// something is missing.
+void GivenTensors::add_by_own_name(diagnose::GatherRequest& request, const data::FileTensor& tensor) const {
+  const auto is_port = [&](std::string_view mode) {
+    return diagnose::may_have_port(*request.op, *op::find_mode(mode), request.params, tensor.name);
+  };
+  const auto is_named = [&](const auto& list) {
+    return std::ranges::any_of(list, [&](const auto& one) { return one.first == tensor.name; });
+  };
+  if (names_.empty()) {
+    add(request, tensor.name, tensor, true);
+  } else if (!is_named(names_) && !is_named(single_) && std::ranges::any_of(request.op->modes, is_port)) {
+    add(request, tensor.name, tensor, true);
+  } else {
+    request.unnamed.push_back({tensor.name, tensor.shape});
+  }
+}
+
 void GivenTensors::set_formats(diagnose::GatherRequest& request) const {
-  for (const std::string& text : options_.dtypes) {
+  for (const std::string& text : split_lists(options_.dtypes, "--dtype")) {
     const auto [port, format] = split_assignment(text, "--dtype");
     const auto named = std::ranges::find(request.tensors, port, &NamedTensor::port);
     if (named == request.tensors.end()) {

@@ -1,6 +1,7 @@
 // Tensors from files, and what the options say about them: what diagnose judges.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,12 @@ void add_tensor_options(CLI::App& cli, TensorOptions& options);
 
 [[nodiscard]] std::vector<std::string_view> op_names();
 
+/// The second file of a comparison.
+struct AgainstFile {
+  const std::string& path;
+  const data::TensorFile& file;
+};
+
 /// The files of the options, open as long as it lives: requests refer to them.
 class GivenTensors {
  public:
@@ -37,13 +44,16 @@ class GivenTensors {
   /// What options and files say of op, parameters and tensors. Throws core::UsageError that says what does not fit.
   [[nodiscard]] diagnose::GatherRequest request(int sm) const;
   /// A request of the same op with the tensors of another file, under the names of the map, in place of those of the same
-  /// ports. Throws core::UsageError if it has none of them.
-  [[nodiscard]] diagnose::GatherRequest with_file(diagnose::GatherRequest request, const data::TensorFile& file) const;
+  /// ports. Inputs that it lacks are those of the request, but `outputs`, the ports whose tensors are judged, are only its
+  /// own. Throws core::UsageError if it has none of these.
+  [[nodiscard]] diagnose::GatherRequest with_file(diagnose::GatherRequest request, const AgainstFile& against,
+                                                  std::span<const std::string> outputs) const;
 
  private:
   void read_params(diagnose::GatherRequest& request) const;
   void choose_op(diagnose::GatherRequest& request) const;
   void read_tensors(diagnose::GatherRequest& request) const;
+  void add_by_own_name(diagnose::GatherRequest& request, const data::FileTensor& tensor) const;
   void set_formats(diagnose::GatherRequest& request) const;
 
   const TensorOptions& options_;

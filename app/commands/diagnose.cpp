@@ -56,8 +56,8 @@ class DiagnoseCommand : public Command {
     add_tensor_options(cli, tensors_);
     cli.add_option(
            "--against", against_,
-           "a second file with the same tensors from elsewhere: which of the two is off, and why; what it lacks is "
-           "taken from the first one")
+           "a second file with the same outputs from elsewhere: which of the two is off, and why; inputs that it "
+           "lacks are taken from the first one")
         ->type_name("FILE")
         ->group("Tensors");
     cli.add_option("--case", case_,
@@ -101,7 +101,7 @@ class DiagnoseCommand : public Command {
     const diagnose::GatherRequest request = given.request(sm);
     simulator_ = make_fault_simulator(sm);
     if (other.has_value()) {
-      return compare(context, request, given.with_file(request, *other), paths.front());
+      return compare(context, given, request, *other);
     }
     Answer found = diagnosed(request);
     const std::string failing = given.failing_of_run();
@@ -209,15 +209,22 @@ class DiagnoseCommand : public Command {
   }
 
   /// Two results, each by itself, and how far they are from each other.
-  core::ExitCode compare(Context& context, const diagnose::GatherRequest& first, const diagnose::GatherRequest& second,
-                         const std::string& first_path) const {
-    const Answer one = diagnosed(first), other = diagnosed(second);
+  core::ExitCode compare(Context& context, const GivenTensors& given, const diagnose::GatherRequest& first,
+                         const data::TensorFile& second) const {
+    diagnose::Gathered gathered = diagnose::gather(first, catalog(), &find_op);
+    std::vector<std::string> outputs;
+    for (const auto& [port, bytes] : gathered.subject.outputs) {
+      outputs.push_back(port);
+    }
+    diagnose::Gathered others =
+        diagnose::gather(given.with_file(first, {against_, second}, outputs), catalog(), &find_op);
+    const Answer one = diagnosed(std::move(gathered)), other = diagnosed(std::move(others));
     const std::vector<diagnose::Apart> apart = diagnose::apart(one.gathered.subject, other.gathered.subject);
     const std::vector<diagnose::Apart> inputs = diagnose::inputs_apart(one.gathered.subject, other.gathered.subject);
     if (json_ != "-") {
       context.terminal.out(apart_text(apart, context.terminal.colour_on_stdout()) +
                            inputs_apart_text(inputs, context.terminal.colour_on_stdout()) + "\n" +
-                           core::printable(first_path) + "\n" + text_of(context, one) + "\n" +
+                           core::printable(given.paths().front()) + "\n" + text_of(context, one) + "\n" +
                            core::printable(against_) + "\n" + text_of(context, other));
     }
     if (!json_.empty()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "diagnose/hypothesis.hpp"
 
@@ -13,6 +14,8 @@ struct Positions {
   std::int64_t first = 0, last = -1;
 };
 
+/// `is_wrong` is parallel to all elements of the port.
+[[nodiscard]] Positions positions_of(std::span<const std::uint8_t> is_wrong, const op::Port& port);
 [[nodiscard]] Positions wrong_positions(const Evidence& evidence);
 
 }  // namespace numcheck::diagnose

@@ -229,7 +229,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     constexpr std::uint64_t kFewestAtAll = 3;
     const bool is_small = result.of < kFewestAtAll && !are_telling(subject, hypothesis, result, declared.port);
     if (result.failing.empty() && (is_small || (hypothesis.is_fitted && result.of < kFewest))) {
-      result.failing = fmt::format("{} elements are too few to tell", result.of);
+      result.failing = fmt::format("{} too few to tell",
+                                   result.of == 1 ? "1 element is" : fmt::format("{} elements are", result.of));
     }
     if (result.failing.empty() && baseline.passes) {
       result.failing = "the simulated device leaves no more without the fault";

@@ -38,7 +38,7 @@ bool is_round(double x) {
 bool may_be_typed(double factor) {
   constexpr double kMost = 16;
   return is_round(factor) || (std::max(factor, 1 / factor) < kMost &&
-                              factor != std::strtod(fmt::format("{:.7g}", factor).c_str(), nullptr));
+                              factor != std::strtod(fmt::format("{:.{}g}", factor, kFittedDigits).c_str(), nullptr));
 }
 
 /// The number of FP32 in the middle. Many elements leave a range as narrow as what the rounding of their products with the scale

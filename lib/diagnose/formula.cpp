@@ -90,6 +90,11 @@ Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Val
           std::move(trial)};
 }
 
+/// Counts that are tried in place of another.
+std::array<std::int64_t, 4> other_counts(std::int64_t count) {
+  return {count + 1, count - 1, 0, 1};
+}
+
 /// Every other value of switches and choices, and neighbours of counts.
 std::vector<Hypothesis> other_variants(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
@@ -111,7 +116,7 @@ std::vector<Hypothesis> other_variants(const Evidence& evidence) {
       }
     } else if (field.kind == FieldKind::integer) {
       const std::int64_t value = std::get<std::int64_t>(c.params[i]);
-      for (const std::int64_t other : {value + 1, value - 1, std::int64_t{0}, std::int64_t{1}}) {
+      for (const std::int64_t other : other_counts(value)) {
         if (static_cast<double>(other) >= field.minimum && static_cast<double>(other) <= field.maximum) {
           values.emplace_back(other);
         }
@@ -139,6 +144,14 @@ std::string held_text(double value, double number) {
     }
   }
   return "";
+}
+
+/// Of the inverse of a number that people type, such as a temperature.
+std::string inverse_text(double number) {
+  constexpr std::size_t kShort = 4;  // 0.07, 12.5
+  const std::string inverse = core::shortest(std::stod(fmt::format("{:.9g}", 1 / number)));
+  const bool is_inverse = inverse.size() <= kShort && core::shortest(number).size() > 2 * kShort;
+  return is_inverse ? fmt::format(": it is 1 / {}", inverse) : "";
 }
 
 /// What people type there.
@@ -222,7 +235,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
           can_be(evidence, changed_to(c, i, number))) {
         seen.push_back(number);
         std::vector<Hypothesis> ways = {with_value(evidence, i, number)};
-        ways.back().cause += held_text(value, number);
+        ways.back().cause += held_text(value, number) + inverse_text(number);
         if (std::optional<Hypothesis> other = without_rounding(evidence, i, number); other.has_value()) {
           ways.push_back(*std::move(other));
         }
@@ -242,7 +255,20 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
 bool is_variant(const op::Mistake& mistake, const op::Params& declared) {
   std::size_t changed = 0;
   for (std::size_t i = 0; i < declared.size(); ++i) {
-    changed += mistake.params[i] != declared[i] ? 1 : 0;
+    if (mistake.params[i] == declared[i]) {
+      continue;
+    }
+    ++changed;
+    constexpr double kNone = 1e3;  // so many times larger: a limit that stands for none, which no fit comes near
+    const auto* count = std::get_if<std::int64_t>(&declared[i]);
+    const auto* number = std::get_if<double>(&declared[i]);
+    const auto is_taken = [&](std::int64_t other) { return mistake.params[i] == op::Value(other); };
+    if (count != nullptr && std::ranges::none_of(other_counts(*count), is_taken)) {
+      return false;
+    }
+    if (number != nullptr && std::get<double>(mistake.params[i]) > kNone * std::max(1.0, std::abs(*number))) {
+      return false;
+    }
   }
   return mistake.then == nullptr && mistake.instead == nullptr && changed < 2;
 }

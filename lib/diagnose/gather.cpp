@@ -20,6 +20,7 @@
 #include "diagnose/likeness.hpp"
 #include "diagnose/mode_choice.hpp"
 #include "diagnose/orientation.hpp"
+#include "diagnose/tensor_listing.hpp"
 #include "machine/memory.hpp"
 #include "prepare/grouping.hpp"
 
@@ -41,6 +42,10 @@ class Gatherer {
 
   Gathered gather() {
     leave_out_others();
+    if (tensors_.empty()) {
+      throw core::UsageError(fmt::format(
+          "none of the tensors has the name of one of {0}'s, which te-numcheck explain {0} lists", request_.op->name));
+    }
     const op::Mode& mode = find_mode();
     choose_output_format(mode);
     make_case(mode, fitted_params(mode));
@@ -95,6 +100,9 @@ class Gatherer {
         throw core::UsageError(fmt::format("{} has no mode {}; it has {}", request_.op->name, request_.mode,
                                            fmt::join(request_.op->modes, ", ")));
       }
+      if (const std::string advice = raw_advice(tensors_); !advice.empty()) {
+        throw core::UsageError(advice);
+      }
       return *mode;
     }
     const ModeChoice choice(*request_.op, request_.params, tensors_, shapes());
@@ -104,7 +112,8 @@ class Gatherer {
     refuse_mistakes(fit_params(*request_.op, choice.least_mistaken(), request_.params, shapes()));
     throw core::UsageError(
         fmt::format("no mode of {} stores its inputs as these tensors are stored{}: choose one with --mode ({})",
-                    request_.op->name, choice.nearest(), fmt::join(request_.op->modes, ", ")));
+                    request_.op->name, choice.nearest(), fmt::join(request_.op->modes, ", ")),
+        format_advice(tensors_));
   }
 
   [[nodiscard]] std::vector<TensorShape> shapes() const {
@@ -332,9 +341,7 @@ void check_lengths(Gathered& gathered) {
   }
 }
 
-}  // namespace
-
-Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
+Gathered gather_as_read(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
   const std::vector<AttentionReading> readings = attention_readings(*request.op, request.params, request.tensors);
   if (readings.empty()) {
     Gathered gathered = Gatherer(request, nullptr, catalog, lookup).gather();
@@ -351,6 +358,20 @@ Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::Op
     gathered.notes.push_back(std::move(left));
   }
   return gathered;
+}
+
+}  // namespace
+
+Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
+  try {
+    return gather_as_read(request, catalog, lookup);
+  } catch (const core::UsageError& error) {
+    std::vector<std::string> notes = error.notes();
+    if (std::string note = others_note(request); !note.empty()) {
+      notes.push_back(std::move(note));
+    }
+    throw core::UsageError(error.what(), std::move(notes));
+  }
 }
 
 }  // namespace numcheck::diagnose

@@ -17,6 +17,8 @@ struct GatherRequest {
   std::string mode;  ///< empty: the first whose operands are stored as the tensors are
   ChosenParams params;
   std::vector<NamedTensor> tensors;
+  std::vector<TensorShape>
+      unnamed;  ///< what else the files hold, by its names there: for messages if something is missing
   int sm = 90;  ///< architecture of the device that computed the outputs
   /// The inputs are those of an exact leg: integers of which every order of summation makes the same bits.
   bool exact_leg = false;

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +16,7 @@
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
+#include "diagnose/added_vector.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/typed_numbers.hpp"
 
@@ -265,44 +266,37 @@ decltype(Trial::then) with_offsets(const Evidence& evidence, const Direction& li
                    });
 }
 
-/// A bias that was added several times, and what every column then has besides.
-struct RepeatedBias {
-  int times = 0;
-  std::vector<Offset> offsets;
-};
-
-/// If what each column has besides is a multiple of the bias that is given.
-std::optional<RepeatedBias> repeated_bias(const Evidence& evidence, const std::vector<Offset>& offsets) {
-  const plan::Case& c = evidence.subject.c;
-  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
-    if (port.name != "bias" || port.role != op::Role::input || !evidence.subject.inputs.has(port) ||
-        static_cast<std::size_t>(port.elements()) != offsets.size()) {
-      continue;
-    }
-    const prepare::SharedDoubles bias = evidence.subject.inputs.of(port);
-    double product = 0, square = 0, all = 0;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      product += offsets[i].mean * (*bias)[i];
-      square += (*bias)[i] * (*bias)[i];
-      all += offsets[i].mean * offsets[i].mean;
-    }
-    constexpr double kNear = 0.02, kMost = 0.99, kOften = 1024;
-    const double times = product / square;
-    const bool is_multiple = product * product >= kMost * square * all;
-    if (is_multiple && std::abs(times - std::round(times)) < kNear && times > kNear && times < kOften) {
-      RepeatedBias found{static_cast<int>(std::lround(times)) + 1, offsets};
-      const double more = found.times - 1;
-      for (std::size_t i = 0; i < offsets.size(); ++i) {  // each addition rounds in FP32
-        found.offsets[i].mean = more * (*bias)[i];
-        found.offsets[i].error = more * 0x1p-24 * std::abs(found.times * (*bias)[i]);
-      }
-      return found;
-    }
+/// A number for each line that nobody has given.
+Hypothesis unknown_added(const Evidence& evidence, const Direction& lines, std::vector<Offset> found) {
+  const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);
+  const std::string range = fmt::format("{:.4g} to {:.4g}", least.mean, most.mean);
+  const bool is_bias = lines.what == "column";
+  const std::string given = given_to_add(evidence);
+  Trial trial = as_declared(evidence.subject);
+  trial.then = with_offsets(evidence, lines, std::move(found));
+  std::string cause = fmt::format("{} that is not among the tensors was added: to every {} of {} a number, from {}",
+                                  is_bias ? "a bias" : "something", lines.what, evidence.port, range);
+  std::string remedy =
+      is_bias ? "Give the bias if the op should have one, or call the layer without it (bias=False) on both "
+                "sides."
+              : "Look for a term that depends on the row alone: a residual, a mean that is not subtracted.";
+  if (!given.empty()) {
+    cause = fmt::format("a number was added to every {} of {}, from {}, besides the {} that is given", lines.what,
+                        evidence.port, range, given);
+    remedy = is_bias ? fmt::format(
+                           "Compare the {} that the layer has with the one that is given, and what it does with "
+                           "it; or look for a second one.",
+                           given)
+                     : remedy;
   }
-  return std::nullopt;
+  Hypothesis made{is_bias ? "bias_added" : "row_offsets_added", "line_added", std::move(cause), std::move(remedy),
+                  std::move(trial)};
+  made.is_fitted = made.is_measured = true;
+  made.shared_cause = fmt::format("{} was added to {}", is_bias ? "a bias" : "something", evidence.port);
+  return made;
 }
 
-/// A number for each column (a bias), or for each row, that nobody has given.
+/// A number for each column (a bias), or for each row: what a given vector leaves that is used in another way, or a new one.
 std::vector<Hypothesis> line_added(const Evidence& evidence) {
   std::vector<Hypothesis> all;
   if (evidence.values.unpredictable) {  // nothing is added to what is drawn
@@ -313,30 +307,22 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
     if (lines.heads > 1 || !explain_most(found)) {
       continue;
     }
-    const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);
-    const bool is_bias = lines.what == "column";
-    Trial trial = as_declared(evidence.subject);
-    if (std::optional<RepeatedBias> bias = is_bias ? repeated_bias(evidence, found) : std::nullopt) {
-      trial.then = with_offsets(evidence, lines, std::move(bias->offsets));
+    std::vector<double> means;
+    std::ranges::transform(found, std::back_inserter(means), &Offset::mean);
+    for (AddedVector& vector : misused_vectors(evidence, lines.what == "column", means)) {
+      std::vector<Offset> exact = found;
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        exact[i].mean = vector.offsets[i];
+        exact[i].error = vector.errors[i];
+      }
+      Trial trial = as_declared(evidence.subject);
+      trial.then = with_offsets(evidence, lines, std::move(exact));
       all.push_back(
-          {fmt::format("bias_added_{}_times", bias->times), "line_added",
-           fmt::format("the bias was added {} times", bias->times),
-           "Look for a layer that adds it to what has it already, and for parts of a sum over devices (tensor "
-           "parallelism) that each add it: one of them should.",
-           std::move(trial)});
+          {std::move(vector.name), "line_added", std::move(vector.cause), std::move(vector.remedy), std::move(trial)});
+      all.back().is_fitted = vector.is_fitted;
       all.back().is_measured = true;
-      continue;
     }
-    trial.then = with_offsets(evidence, lines, std::move(found));
-    all.push_back(
-        {is_bias ? "bias_added" : "row_offsets_added", "line_added",
-         fmt::format("{} that is not among the tensors was added: to every {} of {} a number, from {:.4g} to {:.4g}",
-                     is_bias ? "a bias" : "something", lines.what, evidence.port, least.mean, most.mean),
-         is_bias ? "Give the bias if the op should have one, or call the layer without it (bias=False) on both sides."
-                 : "Look for a term that depends on the row alone: a residual, a mean that is not subtracted.",
-         std::move(trial)});
-    all.back().is_fitted = all.back().is_measured = true;
-    all.back().shared_cause = fmt::format("{} was added to {}", is_bias ? "a bias" : "something", evidence.port);
+    all.push_back(unknown_added(evidence, lines, std::move(found)));
   }
   return all;
 }
@@ -372,8 +358,10 @@ std::vector<Hypothesis> constant_added(const Evidence& evidence) {
 constexpr std::array kRows = {
     CatalogueRow{"output_offset=NUMBER", "the output plus a constant, fitted", &constant_added},
     CatalogueRow{
-        "bias_added, bias_added_NUMBER_times, row_offsets_added",
-        "a row or a column that nobody gave, added to all of the output, or a bias that was added several times",
+        "bias_added_NUMBER_times, bias_scaled=NUMBER, bias_rolled, bias_on_rows, beta_times_gamma, bias_added, "
+        "row_offsets_added",
+        "a bias that was added several times, scaled, shifted or to the other axis, or a row or a column that nobody "
+        "gave",
         &line_added, Stage::last_resort, true},
     CatalogueRow{"rows_scaled=NUMBER, columns_scaled=NUMBER", "a few rows or columns that were multiplied by something",
                  &some_scaled, Stage::last_resort, true}};

@@ -1,10 +1,12 @@
 #include "diagnose/mode_choice.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace numcheck::diagnose {
 
@@ -75,6 +77,46 @@ std::string ModeChoice::nearest() const {
     }
   }
   return text;
+}
+
+namespace {
+
+std::string are(const std::vector<std::string>& ports) {
+  return fmt::format("{} {}", fmt::join(ports, ", "), ports.size() == 1 ? "is" : "are");
+}
+
+}  // namespace
+
+std::string raw_advice(const std::vector<NamedTensor>& tensors) {
+  constexpr std::uint64_t kByte = 8;
+  std::vector<std::string> raw, formats;
+  for (const NamedTensor& named : tensors) {
+    if (named.tensor.kind == data::ElementKind::raw && !named.tensor.dtype.has_value()) {
+      raw.push_back(named.port);
+      formats.push_back(fmt::format("{}={}", named.port, named.tensor.element_bits > kByte ? "bf16" : "fp8_e4m3"));
+    }
+  }
+  return raw.empty()
+             ? ""
+             : fmt::format("{} of raw bytes, as NumPy saves BF16 and FP8: say what they hold, such as --dtype {}",
+                           are(raw), fmt::join(formats, ","));
+}
+
+std::vector<std::string> format_advice(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> doubles, sentences;
+  for (const NamedTensor& named : tensors) {
+    if (named.tensor.dtype == core::Dtype::fp64) {
+      doubles.push_back(named.port);
+    }
+  }
+  if (!doubles.empty()) {
+    sentences.push_back(fmt::format("{} in FP64, which no mode stores: save {} as float32", are(doubles),
+                                    doubles.size() == 1 ? "it" : "them"));
+  }
+  if (std::string advice = raw_advice(tensors); !advice.empty()) {
+    sentences.push_back(std::move(advice));
+  }
+  return sentences;
 }
 
 }  // namespace numcheck::diagnose

@@ -40,4 +40,9 @@ class ModeChoice {
   std::vector<TensorShape> shapes_;
 };
 
+/// What to do about tensors of raw bytes; empty if there are none.
+[[nodiscard]] std::string raw_advice(const std::vector<NamedTensor>& tensors);
+/// That, and what to do about others in formats that no mode has: sentences.
+[[nodiscard]] std::vector<std::string> format_advice(const std::vector<NamedTensor>& tensors);
+
 }  // namespace numcheck::diagnose

@@ -191,9 +191,13 @@ std::vector<Hypothesis> terms_of_sums(const Evidence& evidence) {
   Trial trial = as_declared(subject);
   trial.inputs.set("a", std::move(changed));
   const std::string missing = ranges_text(coefficient, -1), twice = ranges_text(coefficient, 1);
-  std::string what = missing.empty() ? std::string() : fmt::format("terms {} of every sum are left out", missing);
+  const auto terms = [&coefficient](int change, std::string_view ranges, std::string_view of) {
+    const bool is_one = std::ranges::count(coefficient, change) == 1;
+    return fmt::format("term{} {}{} {}", is_one ? "" : "s", ranges, of, is_one ? "is" : "are");
+  };
+  std::string what = missing.empty() ? std::string() : terms(-1, missing, " of every sum") + " left out";
   if (!twice.empty()) {
-    what += fmt::format("{}terms {} are added twice", what.empty() ? "" : ", and ", twice);
+    what += fmt::format("{}{} added twice", what.empty() ? "" : ", and ", terms(1, twice, ""));
   }
   if (what.empty()) {
     what = "terms of every sum are added several times";

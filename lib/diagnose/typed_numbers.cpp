@@ -41,14 +41,17 @@ std::vector<double> typed_near(double x, double near) {
   if (1 / magnitude < kMost) {
     add(1 / std::round(1 / magnitude), near);
     add(1 / root_near(1 / magnitude), near);
+    add(1 / with_digits(1 / magnitude, 1), near);  // temperatures: scores are divided by them
   }
   if (magnitude < kMost) {
     add(root_near(magnitude), near);
   }
   add(with_digits(magnitude, 2), kDecimal);
   add(with_digits(magnitude, 3), kDecimal);
-  constexpr int kAllDigits = 7;
-  add(with_digits(magnitude, kAllDigits), kDecimal);
+  if (1 / magnitude < kMost) {
+    add(1 / with_digits(1 / magnitude, 2), near);
+  }
+  add(with_digits(magnitude, kFittedDigits), kDecimal);
   return numbers;
 }
 

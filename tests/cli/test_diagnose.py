@@ -266,7 +266,7 @@ class Diagnose(CliTest):
         self.assertEqual([found["first"]["verdict"], found["second"]["verdict"]], ["correct", "wrong"])
         self.assertEqual(found["apart"][0]["output"], "d")
         safetensors(self.folder / "none.safetensors", {"z": ("F32", [1], [1.0])})
-        self.refuses(*arguments, "--against", "none.safetensors", says="--against: the file has none of the tensors")
+        self.refuses(*arguments, "--against", "none.safetensors", says="--against: none.safetensors has no y (output d); it has z (1)")
 
     def test_a_case_of_a_report_is_run_again(self):
         plan = self.plan(case={"params": {"m": 48, "n": 40, "k": 64, "bias": True}})

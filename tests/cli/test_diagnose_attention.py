@@ -97,6 +97,30 @@ class DiagnoseAttention(CliTest):
         names = self.names("attention_fwd", x, o, *CAUSAL, "--param", f"scale={4 / np.sqrt(D)}", "--mode", "bf16")
         self.assertIn("scores_stored_in_bf16", names)
 
+    def test_other_windows_than_the_declared_one_are_told(self):
+        """One that was ignored, or that began where it should not."""
+        x = self.operands()
+        do = self.rng.standard_normal((B, H, S, D)).astype(np.float32).astype(np.float64)
+        i, j = np.arange(S)[:, None], np.arange(S)[None, :]
+
+        def named(left, right, *declared, gradient=None):
+            seen = np.where((j >= i - left) & (j <= i + right), 0, -np.inf)
+            out = attention(**x, head_map=lambda h: h, bias=seen, gradient=gradient)
+            ports = ({"o": out["o"]}, "attention_fwd", x) if gradient is None else ({"dq": out["dq"]}, "attention_bwd", {**x, "do": do})
+            return self.names(ports[1], ports[2], ports[0], "--param", "layout=bhsd", *declared)[0]
+
+        declared = ["--param", "mask=causal", "--param", "window_left=16"]
+        for gradient in (None, do):
+            with self.subTest(gradient=gradient is not None):
+                self.assertEqual(named(S, 0, *declared, gradient=gradient), "window_missing")
+                for left in (8, 15, 17, 32, 40):
+                    self.assertEqual(named(left, 0, *declared, gradient=gradient), f"window_left={left}")
+        both = ["--param", "window_left=16", "--param", "window_right=16"]
+        self.assertEqual(named(S, S, *both), "window_missing")
+        self.assertEqual(named(S, 16, *both), "window_left=-1")
+        self.assertEqual(named(16, S, *both), "window_right=-1")
+        self.assertEqual(named(8, 8, *both), "window_left=8 + window_right=8")
+
     def test_lengths_that_nobody_told_are_found(self):
         x = self.operands(bf16)
         seen = np.arange(S)[None, :] < np.array([S, 33])[:, None]

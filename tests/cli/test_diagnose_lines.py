@@ -48,6 +48,48 @@ class DiagnoseLines(CliTest):
         operands, y = self.in_bf16()
         self.assertEqual(self.first([v + self.bias[i % N] for i, v in enumerate(y)], "BF16", **operands), "bias_added")
 
+    def test_a_given_bias_that_is_used_in_another_way(self):
+        """Nobody says then that there is a bias that was not given."""
+        def cause(added, *more):
+            """Of N rows and columns: what is added to row i, column j."""
+            y = [f32(self.y[i * N + j] + added(i, j)) for i in range(N) for j in range(N)]
+            safetensors(self.folder / "t.safetensors", {"a": ("F32", [N, K], self.x[: N * K]), "b": ("F32", [N, K], self.w),
+                                                        "bias": ("F32", [N], self.bias), "d": ("F32", [N, N], y)})
+            arguments = ["diagnose", "gemm", "--tensors", "t.safetensors", "--param", "trans_b=true", "--json", "-"]
+            return json.loads(self.run_cli(*arguments, *more, code=1).stdout)["causes"][0]
+
+        bias, other = self.bias, normal(random.Random(9), N)
+        self.assertEqual(cause(lambda i, j: 0.25 * bias[j])["name"], "bias_scaled=0.25")
+        self.assertEqual(cause(lambda i, j: -0.75 * bias[j])["name"], "bias_scaled=-0.75")
+        self.assertEqual(cause(lambda i, j: 3 * bias[j])["name"], "bias_added_3_times")
+        self.assertEqual(cause(lambda i, j: bias[j - 2])["name"], "bias_rolled")
+        self.assertIn("2 columns before their own", cause(lambda i, j: bias[(j + 2) % N])["cause"])
+        self.assertIn(cause(lambda i, j: bias[i])["name"], ("bias=false + bias_on_rows", "bias_missing + bias_on_rows"))
+        found = cause(lambda i, j: bias[j] + other[j])
+        self.assertEqual(found["name"], "bias_added")
+        self.assertRegex(found["cause"], "a number was added to every column of d, .*, besides the bias that is given")
+        half = [f32(v / 2) for v in self.y]
+        safetensors(self.folder / "t.safetensors", {
+            "a": ("F32", [M, K], self.x), "b": ("F32", [N, K], self.w), "bias": ("F32", [N], bias),
+            "d": ("F32", [M, N], [f32(v + bias[i % N] / 2) for i, v in enumerate(half)])})
+        done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "alpha=0.5", code=1)
+        self.assertIn("the bias was multiplied by 0.5, which is alpha", done.stdout)
+
+    def test_beta_that_gamma_multiplies(self):
+        rng = random.Random(12)
+        x, gamma, beta = normal(rng, M * N), [1 + 0.3 * v for v in normal(rng, N)], normal(rng, N)
+        gamma = [f32(v) for v in gamma]
+        y = []
+        for i in range(M):
+            row = x[i * N : (i + 1) * N]
+            mean = math.fsum(row) / N
+            scale = 1 / math.sqrt(math.fsum((v - mean) ** 2 for v in row) / N + 1e-5)
+            y += [f32(((v - mean) * scale + b) * g) for v, g, b in zip(row, gamma, beta)]
+        safetensors(self.folder / "t.safetensors", {"x": ("F32", [M, N], x), "gamma": ("F32", [N], gamma), "beta": ("F32", [N], beta),
+                                                    "y": ("F32", [M, N], y)})
+        done = self.run_cli("diagnose", "layernorm_fwd", "--tensors", "t.safetensors", "--json", "-", code=1)
+        self.assertEqual(json.loads(done.stdout)["causes"][0]["name"], "beta_times_gamma")
+
     def test_a_number_for_each_row(self):
         offsets = normal(random.Random(5), M)
         self.assertEqual(self.first([f32(v + offsets[i // N]) for i, v in enumerate(self.y)]), "row_offsets_added")

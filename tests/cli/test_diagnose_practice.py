@@ -95,6 +95,12 @@ class DiagnosePractice(CliTest):
         found = self.found("activation_fwd", x=x, y=np.float32(0.5) * x * (one + t), code=0)
         self.assertEqual(found["verdict"], "correct")
 
+    def test_a_clamp_that_is_missing_is_no_limit_that_is_fitted(self):
+        x = self.draw(40, 192, scale=4)
+        a, b = x[:, :96].astype(float), x[:, 96:].astype(float)
+        found = self.found("activation_fwd", "--param", "kind=clamped_swiglu", x=x, y=a / (1 + np.exp(-1.702 * a)) * (b + 1))
+        self.assertEqual(found["causes"][0]["name"], "clamp_missing")
+
     def test_two_results_of_different_inputs(self):
         a, b = self.draw(32, 40), self.draw(24, 40)
         other = (a * np.float32(1.001)).astype(np.float32)

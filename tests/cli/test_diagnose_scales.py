@@ -199,6 +199,21 @@ class DiagnoseScales(CliTest):
                         found = self.first("softmax_bwd", "--param", f"scale={declared}", y=stored(y), dy=stored(dy), dx=stored(dx))
                         self.assertEqual(found, [f"scale={scale:g}"])
 
+    def test_temperatures_of_softmax(self):
+        """Scores are divided by them in FP32, and gates of FP32 outputs see what seven digits of a scale leave."""
+        x = self.draw(48, 256)
+        for temperature in (0.6, 0.7, 0.3, 0.07, 1.3):
+            with self.subTest(temperature=temperature):
+                y = self.softmax((x.astype(np.float32) / np.float32(temperature)).astype(float), 1)
+                tensors = {name: ("F32", value.astype(np.float32)) for name, value in (("x", x), ("y", y))}
+                found = self.found("softmax_fwd", **tensors)["causes"]
+                self.assertEqual([cause["name"] for cause in found], [f"scale={1 / temperature!r}"])
+                self.assertIn(f"it is 1 / {temperature}", found[0]["cause"])
+        y = self.softmax(x, 0.8397288817)
+        tensors = {name: ("F32", value.astype(np.float32)) for name, value in (("x", x), ("y", y))}
+        (name,) = self.first("softmax_fwd", **tensors)
+        self.assertAlmostEqual(float(name.removeprefix("scale=")), 0.8397288817, delta=1e-7)
+
     def test_a_factor_near_0_is_not_the_closest(self):
         a, b = self.draw(48, 40), self.draw(56, 40)
         for noise in (1e-3, 1e-9):

@@ -22,10 +22,12 @@ TEST(TypedNumbers, round_numbers_come_first) {
   EXPECT_THAT(typed_near(0.0883883), Contains(DoubleEq(1 / std::sqrt(128.0))));
   EXPECT_THAT(typed_near(11.3137), Contains(DoubleEq(std::sqrt(128.0))));
   EXPECT_THAT(typed_near(0.333334), Contains(DoubleEq(1.0 / 3)));
+  EXPECT_THAT(typed_near(1.42857144), Contains(DoubleEq(1 / 0.7)));
+  EXPECT_THAT(typed_near(-14.285715), Contains(DoubleEq(-1 / 0.07)));
 }
 
 TEST(TypedNumbers, the_fitted_number_is_always_there) {
-  EXPECT_EQ(typed_near(0.83972888173).back(), 0.8397289);
+  EXPECT_EQ(typed_near(0.83972888173).back(), 0.839728882);
   EXPECT_THAT(typed_near(9998.7), Contains(9998.7));
   // Neither 1/9998 nor the root of anything.
   EXPECT_EQ(typed_near(0.00010002).front(), 1e-4);
