@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
@@ -212,68 +213,95 @@ bool explain_most(const std::vector<Offset>& offsets) {
   return 2 * std::ranges::count_if(offsets, is_known) >= std::ssize(offsets) && left <= (1 - kMost) * all;
 }
 
-std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
+/// Of numbers d and what is expected of them. `deviation` is what is predicted of their errors, and may be empty.
+std::vector<Offset> offsets(std::span<const double> delivered, std::span<const double> expected,
+                            std::span<const float> deviation, core::Dtype dtype, const Direction& lines) {
   std::vector<Offset> all(lines.lines);
-  const core::Dtype dtype = port_of(evidence).dtype;
   core::parallel_for(lines.lines, [&](std::size_t line) {
-    double count = 0, sum = 0, squares = 0, rounding = 0;
+    double count = 0, sum = 0, squares = 0, rounding = 0, predicted = 0;
     double least = -std::numeric_limits<double>::infinity(), most = -least;
     for (std::size_t i = 0; i < lines.length; ++i) {
-      const double off = evidence.delivered[lines.at(line, i)] - evidence.values.value[lines.at(line, i)];
+      const std::size_t at = lines.at(line, i);
+      const double off = delivered[at] - expected[at];
       if (std::isfinite(off)) {
-        const double half = 0.5 * core::ulp(evidence.delivered[lines.at(line, i)], dtype);
+        const double half = 0.5 * core::ulp(delivered[at], dtype);
         least = std::max(least, off - half);
         most = std::min(most, off + half);
         count += 1;
         sum += off;
         squares += off * off;
         rounding += 2 * half;
+        predicted += (deviation.empty() ? 0 : std::pow(static_cast<double>(deviation[at]), 2)) + half * half / 3;
       }
     }
     const double mean = count > 0 ? sum / count : 0;
+    const double scatter = count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0;
+    // A number for the line leaves no more than errors: what scatters further is not known any worse, but wrong.
+    constexpr double kTimesPredicted = 4;
+    const double limit = kTimesPredicted * std::sqrt(predicted) / std::max(count, 1.0);
     const bool is_narrow = core::dtype_info(dtype).storage_bytes <= 2;
     all[line] = {is_narrow && count > 0 && least <= most ? std::midpoint(least, most) : mean,
-                 count > 0 ? std::sqrt(std::max(squares / count - mean * mean, 0.0) / count) : 0,
-                 count > 0 ? squares / count : 0, count > 0 ? rounding / count : 0};
+                 deviation.empty() ? scatter : std::min(scatter, limit), count > 0 ? squares / count : 0,
+                 count > 0 ? rounding / count : 0};
   });
   return all;
 }
 
-/// Expects an offset more of every element, which is known to that error.
+std::vector<Offset> offsets(const Evidence& evidence, const Direction& lines) {
+  return offsets(evidence.delivered, evidence.values.value.span(), evidence.values.deviation.span(),
+                 port_of(evidence).dtype, lines);
+}
+
+/// An offset more is expected of every element, which is known to that error.
+void add_offsets(const Direction& lines, const std::vector<Offset>& offsets, op::OutputValues& output,
+                 op::OutputYardsticks* yardsticks) {
+  constexpr double kDeviations = 4;
+  const auto allow = [](core::Buffer<float>& errors, std::size_t at, double more) {
+    if (at < errors.size()) {
+      errors[at] += static_cast<float>(more);
+    }
+  };
+  for (std::size_t line = 0; line < lines.lines; ++line) {
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      const std::size_t at = lines.at(line, i);
+      expect_instead(output, at, output.value[at] + offsets[line].mean);
+      // One more rounding of the sum, in FP32.
+      const double more = 0x1p-24 * std::abs(output.value[at]);
+      allow(output.magnitude, at, kDeviations * offsets[line].error + more);
+      allow(output.deviation, at, offsets[line].error + more);
+      if (yardsticks != nullptr) {
+        allow(yardsticks->magnitude, at, kDeviations * offsets[line].error + more);
+        allow(yardsticks->deviation, at, offsets[line].error + more);
+      }
+    }
+  }
+}
+
 decltype(Trial::then) with_offsets(const Evidence& evidence, const Direction& lines, std::vector<Offset> offsets) {
   return change_of(evidence,
                    [lines, offsets = std::move(offsets)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
-                     constexpr double kDeviations = 4;
-                     const auto allow = [](core::Buffer<float>& errors, std::size_t at, double more) {
-                       if (at < errors.size()) {
-                         errors[at] += static_cast<float>(more);
-                       }
-                     };
-                     for (std::size_t line = 0; line < lines.lines; ++line) {
-                       for (std::size_t i = 0; i < lines.length; ++i) {
-                         const std::size_t at = lines.at(line, i);
-                         expect_instead(output, at, output.value[at] + offsets[line].mean);
-                         // One more rounding of the sum, in FP32.
-                         const double more = 0x1p-24 * std::abs(output.value[at]);
-                         allow(output.magnitude, at, kDeviations * offsets[line].error + more);
-                         allow(output.deviation, at, offsets[line].error + more);
-                         if (yardsticks != nullptr) {
-                           allow(yardsticks->magnitude, at, kDeviations * offsets[line].error + more);
-                           allow(yardsticks->deviation, at, offsets[line].error + more);
-                         }
-                       }
-                     }
+                     add_offsets(lines, offsets, output, yardsticks);
                    });
 }
 
+/// The offsets that fit best beside whatever else is supposed: with operands in TF32, a bias is another one.
+decltype(Trial::then) with_best_offsets(const Evidence& evidence, const Direction& lines) {
+  auto delivered = std::make_shared<const std::vector<double>>(evidence.delivered.begin(), evidence.delivered.end());
+  return change_of(evidence, [lines, delivered = std::move(delivered), dtype = port_of(evidence).dtype](
+                                 op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+    add_offsets(lines, offsets(*delivered, output.value.span(), output.deviation.span(), dtype, lines), output,
+                yardsticks);
+  });
+}
+
 /// A number for each line that nobody has given.
-Hypothesis unknown_added(const Evidence& evidence, const Direction& lines, std::vector<Offset> found) {
+Hypothesis unknown_added(const Evidence& evidence, const Direction& lines, const std::vector<Offset>& found) {
   const auto [least, most] = std::ranges::minmax(found, {}, &Offset::mean);
   const std::string range = fmt::format("{:.4g} to {:.4g}", least.mean, most.mean);
   const bool is_bias = lines.what == "column";
   const std::string given = given_to_add(evidence);
   Trial trial = as_declared(evidence.subject);
-  trial.then = with_offsets(evidence, lines, std::move(found));
+  trial.then = with_best_offsets(evidence, lines);
   std::string cause = fmt::format("{} that is not among the tensors was added: to every {} of {} a number, from {}",
                                   is_bias ? "a bias" : "something", lines.what, evidence.port, range);
   std::string remedy =
@@ -289,8 +317,8 @@ Hypothesis unknown_added(const Evidence& evidence, const Direction& lines, std::
                            given)
                      : remedy;
   }
-  Hypothesis made{is_bias ? "bias_added" : "row_offsets_added", "line_added", std::move(cause), std::move(remedy),
-                  std::move(trial)};
+  Hypothesis made{is_bias ? "bias_added" : "row_offsets_added", is_bias ? "column_added" : "row_added",
+                  std::move(cause), std::move(remedy), std::move(trial)};
   made.is_fitted = made.is_measured = true;
   made.shared_cause = fmt::format("{} was added to {}", is_bias ? "a bias" : "something", evidence.port);
   return made;
@@ -317,12 +345,12 @@ std::vector<Hypothesis> line_added(const Evidence& evidence) {
       }
       Trial trial = as_declared(evidence.subject);
       trial.then = with_offsets(evidence, lines, std::move(exact));
-      all.push_back(
-          {std::move(vector.name), "line_added", std::move(vector.cause), std::move(vector.remedy), std::move(trial)});
+      all.push_back({std::move(vector.name), lines.what == "column" ? "column_added" : "row_added",
+                     std::move(vector.cause), std::move(vector.remedy), std::move(trial)});
       all.back().is_fitted = vector.is_fitted;
       all.back().is_measured = true;
     }
-    all.push_back(unknown_added(evidence, lines, std::move(found)));
+    all.push_back(unknown_added(evidence, lines, found));
   }
   return all;
 }
