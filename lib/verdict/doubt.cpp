@@ -69,4 +69,11 @@ std::string doubt_about_fakes(std::span<const OutputResult> outputs) {
   return any ? "no fake result could be told from the reference, so passing proves little" : "";
 }
 
+std::string doubt_about_class(const RunResult& run) {
+  const bool is_asked = run.expected_class != model::PrecisionClass::native;
+  return is_asked && run.run.observed == model::PrecisionClass::unknown
+             ? std::string("no rounding of the operands explains single products, so which precision ran is not known")
+             : std::string();
+}
+
 }  // namespace numcheck::verdict

@@ -17,4 +17,8 @@ namespace numcheck::verdict {
 /// was.
 [[nodiscard]] std::string doubt_about_fakes(std::span<const OutputResult> outputs);
 
+/// The run's single products are roundings of no format: what ran is not known, so the error model may be that of something
+/// else. Empty if they are of one, or were not asked for.
+[[nodiscard]] std::string doubt_about_class(const RunResult& run);
+
 }  // namespace numcheck::verdict

@@ -181,9 +181,11 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
           fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port, fake);
     }
   }
-  if (const std::string doubt = doubt_about_fakes(result.outputs); result.status == Status::pass && !doubt.empty()) {
-    result.status = Status::inconclusive;
-    result.failing = doubt;
+  for (const std::string& doubt : {doubt_about_fakes(result.outputs), doubt_about_class(result)}) {
+    if (result.status == Status::pass && !doubt.empty()) {
+      result.status = Status::inconclusive;
+      result.failing = doubt;
+    }
   }
 }
 

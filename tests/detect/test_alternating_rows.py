@@ -1,4 +1,5 @@
-"""Rows whose signs alternate: the natural chain's partial sums stay small, those of a kernel's lanes do not."""
+"""Signs that alternate, singly or in runs. In a row, the natural chain's partial sums stay small, and those of a kernel's lanes do
+not; in a product, partial sums may be as large as the sum of the magnitudes, and each is rounded by itself all the same."""
 
 import json
 import unittest
@@ -43,6 +44,29 @@ class AlternatingRows(PlantsFaults):
         for fault in FAULTS:
             with self.subTest(fault=fault):
                 self.assertEqual(self.result(rows("rmsnorm_bwd", 2**14), fault)["status"], "fail")
+
+    def test_means_of_rows_with_runs_of_a_sign_pass(self):
+        planted = rows("layernorm_fwd", 4799, zero_centered_gamma=True)
+        self.assertEqual(self.result({**planted, "inputs": {"distribution": "structured"}})["status"], "pass")
+
+    def test_products_of_runs_are_judged_as_sharply_as_others(self):
+        """With the second operand transposed, all products have one sign."""
+        for mode, trans_b, seen in (("fp32", False, "perturb_all=1e-5"), ("fp32", True, "perturb_all=1e-5"),
+                                    ("tf32", True, "perturb_all=1e-5"), ("bf16", True, "perturb_all=1e-3")):
+            planted = {"op": "gemm", "mode": mode, "backend": "sim",
+                       "params": {"m": 64, "n": 64, "k": 4096, "trans_b": trans_b}, "inputs": {"distribution": "structured"}}
+            with self.subTest(mode=mode, trans_b=trans_b):
+                self.assertEqual(self.result(planted)["status"], "pass")
+                self.assertEqual(self.result(planted, seen)["status"], "fail")
+
+    def test_single_products_that_are_no_rounding_are_inconclusive(self):
+        """C hides the product, but the class of the operands is asked for by probes."""
+        planted = {"op": "gemm", "mode": "tf32", "backend": "sim", "params": {"m": 29, "n": 58, "k": 1, "trans_a": True, "beta": 1},
+                   "inputs": {"distribution": "uniform", "low": 0.001, "high": 0.00100390625}, "seed": 2234151204}
+        self.assertEqual(self.result(planted)["status"], "pass")
+        result = self.result(planted, "scale_half")
+        self.assertEqual(result["status"], "inconclusive")
+        self.assertIn("which precision ran is not known", result["reason"])
 
 
 if __name__ == "__main__":
