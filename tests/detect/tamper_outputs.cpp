@@ -88,7 +88,7 @@ class Session {
       return std::make_shared<worker::PlainBlock>(bytes);
     };
     const prepare::PreparedGroup made =
-        prepare::prepare_group(cases, {.key = c.id, .cases = {0}}, app::catalog(), kNoLimit, allocate);
+        prepare::prepare_group(cases, {.key = {}, .cases = {0}}, app::catalog(), kNoLimit, allocate);
     prepare::compute_references(*made.group, [](const auto& body) { body(); });
     verdict::ComparisonCache cache;
     verdict::EvaluationContext context;
