@@ -281,12 +281,11 @@ void GivenTensors::add_by_own_name(diagnose::GatherRequest& request, const data:
   const auto is_named = [&](const auto& list) {
     return std::ranges::any_of(list, [&](const auto& one) { return one.first == tensor.name; });
   };
-  if (names_.empty()) {
-    add(request, tensor.name, tensor, true);
-  } else if (!is_named(names_) && !is_named(single_) && std::ranges::any_of(request.op->modes, is_port)) {
-    add(request, tensor.name, tensor, true);
-  } else {
+  const bool is_beside_map = !names_.empty();
+  if (is_beside_map && (is_named(names_) || is_named(single_) || std::ranges::none_of(request.op->modes, is_port))) {
     request.unnamed.push_back({tensor.name, tensor.shape});
+  } else {
+    add(request, tensor.name, tensor, true);
   }
 }
 

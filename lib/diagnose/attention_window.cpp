@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -13,17 +14,12 @@
 #include <fmt/ranges.h>
 
 #include "diagnose/attention_positions.hpp"
+#include "diagnose/attention_window_scan.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "op/attention_params.hpp"
 
 namespace numcheck::diagnose {
 namespace {
-
-struct Windows {
-  std::int64_t left = -1, right = -1;  ///< -1: all keys of that side
-
-  [[nodiscard]] bool operator==(const Windows&) const = default;
-};
 
 Trial trial_with(const Evidence& evidence, const Windows& windows) {
   Trial trial = as_declared(evidence.subject);
@@ -52,18 +48,32 @@ Hypothesis with_windows(const Evidence& evidence, const Windows& windows, const 
   const std::string not_declared = none_declared ? std::string("none is declared")
                                    : both        ? fmt::format("{} and {} are declared", declared.left, declared.right)
                                                  : fmt::format("{} is declared", before);
+  const std::string_view what = both || (is_left ? windows.left : windows.right) >= 0
+                                    ? "with a sliding window"
+                                    : "without an end of the window on one side";
   return {
       .name = spelled(windows, declared, "=", " + "),
       .family = both      ? "windows"
                 : is_left ? "window_left"
                           : "window_right",
-      .cause = fmt::format("it was computed with a sliding window: {}, and {}",
-                           spelled(windows, declared, " = ", " and "), not_declared),
+      .cause =
+          fmt::format("it was computed {}: {}, and {}", what, spelled(windows, declared, " = ", " and "), not_declared),
       .remedy = fmt::format("Set the window to what is meant on both sides (sliding_window, window_size: some count "
                             "the query's own key, others do not); if that of the outputs is right, give --param {}.",
                             spelled(windows, declared, "=", " --param ")),
       .trial = trial_with(evidence, windows),
       .is_measured = true};
+}
+
+/// Whether that is a mistake that has a name of its own: window_missing, window_from_top_left.
+bool is_known_mistake(const Evidence& evidence, const Windows& windows) {
+  const Subject& subject = evidence.subject;
+  const op::Reference& reference = prepare::find_row(subject.catalog, subject.c.op->name)->reference;
+  const op::Params params = trial_with(evidence, windows).c.params;
+  return reference.mistakes != nullptr &&
+         std::ranges::any_of(reference.mistakes(subject.c.params, *subject.c.mode), [&](const op::Mistake& mistake) {
+           return mistake.then == nullptr && mistake.instead == nullptr && mistake.params == params;
+         });
 }
 
 /// The queries that are wrong if those are the windows.
@@ -145,10 +155,19 @@ std::vector<Hypothesis> windows(const Evidence& evidence) {
   if (!p.is_causal()) {
     add_side(evidence, p, {false, p.window_right}, wrong, all);
   }
-  if (p.window_left > 0 && p.window_right > 0) {  // all queries are wrong then: where errors begin tells nothing
-    const Windows declared{p.window_left, p.window_right};
-    all.push_back(with_windows(evidence, {p.window_left / 2, p.window_right / 2}, declared));
-    all.push_back(with_windows(evidence, {p.window_left * 2, p.window_right * 2}, declared));
+  const Windows declared{p.window_left, p.window_right};
+  const auto add_both = [&](const Windows& both) {
+    const bool are_others = both.left != declared.left && both.right != declared.right;
+    if (are_others && !is_known_mistake(evidence, both)) {  // of one side, where errors begin tells it
+      all.push_back(with_windows(evidence, both, declared));
+    }
+  };
+  if (const std::optional<Windows> told = windows_of_output(evidence, p); told.has_value()) {
+    add_both(*told);
+  }
+  if (declared.left > 0 && declared.right > 0) {
+    add_both({declared.left / 2, declared.right / 2});
+    add_both({declared.left * 2, declared.right * 2});
   }
   return all;
 }

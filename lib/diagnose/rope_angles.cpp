@@ -175,7 +175,14 @@ std::vector<double> candidates(double measured, std::span<const double> usual, d
       all.push_back(number);
     }
   }
-  return all.empty() ? typed_near(measured) : all;
+  for (const double number : all.empty() ? typed_near(measured) : std::vector<double>()) {
+    constexpr double kSameName = 1e-6;  // names have six digits
+    const auto is_same = [number](double other) { return std::fabs(number / other - 1) < kSameName; };
+    if (std::ranges::none_of(all, is_same)) {
+      all.push_back(number);
+    }
+  }
+  return all;
 }
 
 /// What is known of a case.

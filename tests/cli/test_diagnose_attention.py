@@ -120,6 +120,9 @@ class DiagnoseAttention(CliTest):
         self.assertEqual(named(S, 16, *both), "window_left=-1")
         self.assertEqual(named(16, S, *both), "window_right=-1")
         self.assertEqual(named(8, 8, *both), "window_left=8 + window_right=8")
+        self.assertEqual(named(8, 8, *both, gradient=do), "window_left=8 + window_right=8")
+        self.assertEqual(named(21, 11, *both), "window_left=21 + window_right=11")
+        self.assertEqual(named(20, 9), "window_left=20 + window_right=9")
 
     def test_lengths_that_nobody_told_are_found(self):
         x = self.operands(bf16)

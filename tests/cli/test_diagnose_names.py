@@ -31,7 +31,7 @@ class DiagnoseNames(CliTest):
     def test_a_second_file_without_the_output_is_refused(self):
         self.file("one.safetensors", x="a", w="w", y="y")
         self.file("two.safetensors", x="a", w="w", y="out")
-        said = self.refused("--tensors", "one.safetensors", "--against", "two.safetensors", "--map", "b=w,d=y")
+        said = self.refused("--tensors", "one.safetensors", "--against", "two.safetensors", "--map", "a=a,b=w,d=y")
         self.assertIn(f"two.safetensors has no y (output d); it has a ({M} x {K}), w ({N} x {K}), out ({M} x {N})", said)
         self.file("one.safetensors", x="a", w="b", y="d")
         self.file("two.safetensors", x="a", w="b")
