@@ -264,7 +264,8 @@ class Gatherer {
 
   void take_input(const op::Port& port, const data::FileTensor& tensor) {
     auto values = std::make_shared<core::Buffer<double>>(data::values_of(tensor));
-    const std::size_t rounded = tensor.dtype == port.dtype ? 0 : round_all(*values, port.dtype);
+    const bool stays = is_wider_addend(port, tensor);
+    const std::size_t rounded = tensor.dtype == port.dtype || stays ? 0 : round_all(*values, port.dtype);
     if (rounded > 0) {
       gathered_.notes.push_back(fmt::format("{} of {} numbers of {} are not {}: they are rounded first", rounded,
                                             values->size(), port.name, core::dtype_info(port.dtype).name));
@@ -281,6 +282,11 @@ class Gatherer {
           fmt::format("{} is {}, which is not a scale: those are positive and finite", port.name, *odd));
     }
     gathered_.subject.inputs.set(std::string(port.name), std::move(values));
+    if (stays) {
+      gathered_.notes.push_back(fmt::format("{} is in FP32: its numbers are added as they are, not rounded to {}", port.name,
+                                            core::dtype_info(port.dtype).name));
+      gathered_.subject.inputs.keep_unrounded(std::string(port.name));
+    }
     if (has_nan && tensor.dtype == port.dtype) {
       const std::vector<std::byte> dense = data::dense_bytes(tensor);
       auto bits = std::make_shared<core::Buffer<std::byte>>(dense.size());

@@ -10,6 +10,12 @@
 
 namespace numcheck::diagnose {
 
+bool is_wider_addend(const op::Port& port, const data::FileTensor& tensor) {
+  const core::DtypeInfo& format = core::dtype_info(port.dtype);
+  return port.name == "bias" && tensor.dtype == core::Dtype::fp32 && !core::is_integer(port.dtype) &&
+         format.storage_bytes < core::dtype_info(core::Dtype::fp32).storage_bytes;
+}
+
 ModeChoice::ModeChoice(const op::Op& op, const ChosenParams& chosen, const std::vector<NamedTensor>& tensors,
                        std::vector<TensorShape> shapes)
     : op_(op), chosen_(chosen), tensors_(tensors), shapes_(std::move(shapes)) {}
@@ -29,6 +35,9 @@ ModeChoice::Suited ModeChoice::suited(const op::Mode& mode) const {
     }
     if (port.name.ends_with("mask") && tensor.kind != data::ElementKind::floating) {
       continue;  // integers or truth values, in any mode
+    }
+    if (is_wider_addend(port, tensor)) {
+      continue;
     }
     if (tensor.dtype == port.dtype) {
       ++found.count;

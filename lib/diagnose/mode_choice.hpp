@@ -10,6 +10,10 @@
 
 namespace numcheck::diagnose {
 
+/// A bias in FP32 that a product of 16- or 8-bit numbers adds as it is: its format tells nothing of the mode, and its numbers are
+/// not rounded.
+[[nodiscard]] bool is_wider_addend(const op::Port& port, const data::FileTensor& tensor);
+
 /// Which modes of an op store its inputs as these tensors are stored. All that it is made of must outlive it.
 class ModeChoice {
  public:

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,6 +30,10 @@ class GivenInputs {
   /// The elements as they are stored, which say more than their numbers: payloads and signs of NaN. After set().
   void set_bits(const std::string& port, SharedBits bits) { bits_[port] = std::move(bits); }
 
+  /// The numbers of that port count as they are, although its format does not hold them: a bias in FP32 beside 16-bit operands.
+  void keep_unrounded(const std::string& port) { unrounded_.insert(port); }
+  [[nodiscard]] bool is_unrounded(const op::Port& port) const { return unrounded_.contains(port.name); }
+
   [[nodiscard]] bool has(const op::Port& port) const { return elements_.contains(port.name); }
   /// The elements of a port; null if they are not given. Throws core::InternalError if their number is not the port's.
   [[nodiscard]] SharedDoubles of(const op::Port& port) const;
@@ -45,6 +50,7 @@ class GivenInputs {
  private:
   std::map<std::string, SharedDoubles, std::less<>> elements_;
   std::map<std::string, SharedBits, std::less<>> bits_;
+  std::set<std::string, std::less<>> unrounded_;
 };
 
 }  // namespace numcheck::prepare

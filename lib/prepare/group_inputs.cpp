@@ -251,7 +251,7 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
 void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const Stored& stored) {
   SharedDoubles values = values_.find(port.name)->second;
   // Derived values are no FP32 numbers before they are stored.
-  if (port.dtype != core::Dtype::fp32 || !is_generated(port)) {
+  if ((port.dtype != core::Dtype::fp32 || !is_generated(port)) && !given_.is_unrounded(port)) {
     rounding.identity = false;
     const std::span<const std::byte> bytes = stored.block->bytes();
     values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes.first(port.extent_bytes())));

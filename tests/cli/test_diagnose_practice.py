@@ -56,6 +56,37 @@ class DiagnosePractice(CliTest):
                            y=e / e.sum(-1, keepdims=True))
         self.assertIn("mask_inverted", found["causes"][0]["name"])
 
+    def test_a_bias_in_fp32_is_added_as_it_is_to_a_product_of_bf16(self):
+        a, b, bias = rounded(self.draw(24, 64)), rounded(self.draw(48, 64)), self.draw(48)
+        exact = a.astype(float) @ b.T.astype(float)
+        given = {"a": a, "b": b, "bias": bias[None, :], "bf16": ("a", "b", "d")}
+        found = self.found("gemm", code=0, d=rounded(exact + bias), **given)
+        self.assertEqual((found["verdict"], found["case"]["mode"]), ("correct", "bf16"))
+        self.assertTrue(any("bias is in FP32" in note for note in found["notes"]), found["notes"])
+        self.found("gemm", d=rounded(exact), **given)
+
+    def test_an_undeclared_bias_beside_operands_in_tf32(self):
+        def tf32(x):
+            bits = x.view(np.uint32)
+            return ((bits + 0xFFF + ((bits >> 13) & 1)) & ~np.uint32(0x1FFF)).view(np.float32)
+
+        a, b, bias = self.draw(64, 128), self.draw(48, 128), self.draw(48)
+        d = tf32(a).astype(float) @ tf32(b).T.astype(float) + bias
+        causes = [cause["name"] for cause in self.found("gemm", a=a, b=b, d=d)["causes"]]
+        self.assertIn("bias_added + operands_in_tf32", causes)
+
+    def test_a_vector_for_each_column_is_no_number_for_each_row(self):
+        x, gamma, beta = self.draw(16, 64), self.draw(64), self.draw(64)
+        centred = x - x.mean(-1, keepdims=True, dtype=float)
+        y = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gamma + beta
+        found = self.found("rmsnorm_fwd", x=x, gamma=gamma[None, :], y=y)
+        self.assertEqual(set(found["causes"][0]["name"].split(" + ")), {"bias_added", "layernorm_for_rmsnorm"})
+
+    def test_a_fitted_factor_of_few_elements_needs_no_partner(self):
+        a, b = self.draw(3, 7), self.draw(3, 7)
+        found = self.found("gemm", a=a, b=b, d=1.37129 * (a.astype(float) @ b.T.astype(float)))
+        self.assertEqual(found["causes"], [])
+
     def test_a_tile_of_zeros_in_attention(self):
         tensors = self.attended(np.ones((64, 64), bool))
         tensors["o"][:, 32:, 1] = 0
