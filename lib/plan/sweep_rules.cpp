@@ -110,6 +110,13 @@ void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
   }
 }
 
+void refuse_all_excused(const Node& node, const XFailRule& rule, Reporter& reporter) {
+  if (node.find("match") == nullptr && rule.xfail.expects_failure()) {
+    reporter.error(node, "this entry has no \"match\": it would excuse every case, whatever fails",
+                   {"name the cases that are known to fail, such as \"match\": {\"mode\": \"bf16\"}, or a \"cause\"", {}});
+  }
+}
+
 bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
   static constexpr std::array<std::string_view, 6> kKeys = {"match", "cause", "error", "reason", "link", "expires"};
   if (!node.is(Node::Kind::object)) {
@@ -119,6 +126,10 @@ bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& voca
   const std::size_t errors = reporter.error_count();
   check_keys(node, kKeys, "an xfail entry", reporter);
   std::optional<XFailRule> rule = decode_known_failure(node, *spec.op, vocabulary, reporter);
+  const bool is_of_defaults = spec.node->find("xfail") == nullptr;  // its own would take their place
+  if (rule && is_of_defaults) {
+    refuse_all_excused(node, *rule, reporter);
+  }
   if (rule) {
     spec.xfail.push_back(std::move(*rule));
   }

@@ -14,6 +14,11 @@ namespace {
 
 constexpr double kMinJudged = 0.99;
 
+/// Whether it was told from the reference by its numbers. NaN and infinities are told from any number.
+bool tells(const tolerance::Fake& fake) {
+  return fake.outcome == tolerance::Fake::Outcome::rejected && fake.name != "nan" && fake.name != "infinity";
+}
+
 /// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".
 std::string reasons_of(const metric::Statistics& s) {
   const bool single = s.elements == 1;
@@ -45,6 +50,10 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
     return fmt::format("{}: only {} of {} elements are finite, so passing proves little", output.port, s.finite,
                        s.elements - s.outside);
   }
+  if (is_main && s.elements == 1 && s.finite == 1 && !output.certificate.fakes.empty() &&
+      std::ranges::none_of(output.certificate.fakes, tells)) {
+    return output.port + ": no other number could be told from this single one, so passing proves nothing";
+  }
   const double least = wanted.min_judged.value_or(kMinJudged);
   if (s.judged() >= least) {
     return {};
@@ -55,10 +64,6 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
 }
 
 std::string doubt_about_fakes(std::span<const OutputResult> outputs) {
-  // NaN and infinities are told from any number.
-  const auto tells = [](const tolerance::Fake& fake) {
-    return fake.outcome == tolerance::Fake::Outcome::rejected && fake.name != "nan" && fake.name != "infinity";
-  };
   bool any = false;
   for (const OutputResult& output : outputs) {
     if (std::ranges::any_of(output.certificate.fakes, tells)) {
