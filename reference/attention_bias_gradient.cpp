@@ -1,6 +1,7 @@
 #include "reference/attention_bias_gradient.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,12 +30,18 @@ void store_block(const AttentionGradients& g, std::int64_t index, std::int64_t b
   const bool before_scale = p.bias == "pre_scale";
   GradientSums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk, statistics);
   std::vector<double> saturation(before_scale && p.softcap != 0 ? sums.squared.size() : 0), scored(sums.squared.size());
+  std::vector<double> dots(static_cast<std::size_t>(all.size())), dot_seconds(dots.size());
   GradientTile tile(g);
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
     const GradientHead& head = g.head(batch, index);
     const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
     if (queries.size() == 0) {
       continue;
+    }
+    for (std::int64_t i = queries.begin; i < queries.end && head.errors; ++i) {
+      const auto at = static_cast<std::size_t>(i), row = static_cast<std::size_t>(i - all.begin);
+      dots[row] += head.dot[at] * head.dot[at];
+      dot_seconds[row] += head.errors->dot_second[at];
     }
     const GradientTile::Visit visit = visitor(g, [&](const PairRow& pairs) {
       sums.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
@@ -65,6 +72,11 @@ void store_block(const AttentionGradients& g, std::int64_t index, std::int64_t b
   store(dbias, place, sums, factor);
   store_roots(dbias, tolerance::kSaturation, place, saturation, factor);
   store_roots(dbias, tolerance::kScored, place, scored, factor);
+  for (std::size_t row = 0; row < dots.size() && !dbias.values_only; ++row) {
+    const bool equal = GradientFacts::are_equal_values(p, std::sqrt(dots[row]), dot_seconds[row]);
+    dbias.facts[static_cast<std::size_t>(tolerance::GradientFact::equal_values)]
+               [static_cast<std::size_t>(place.row + all.begin) + row] = equal ? 1.0F : 0.0F;
+  }
 }
 
 }  // namespace

@@ -64,16 +64,18 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
   store_roots(dq, tolerance::kDropped, place, sums.dropped, factor);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     const auto at = static_cast<std::size_t>(i), row = static_cast<std::size_t>(i - all.begin);
-    GradientFacts::store_own({.score_common = factor * factor * sums.facts.change(row) *
-                                              common_square(head.queries.data + i * head.queries.stride,
-                                                            std::span(mean).subspan(row * static_cast<std::size_t>(p.d),
-                                                                                    static_cast<std::size_t>(p.d)),
-                                                            sums.facts.weight(row)),
-                              .dot = std::isfinite(head.dot[at]) ? head.dot[at] : 0,
-                              .dot_second = head.errors->dot_second[at],
-                              .dot_variance = head.errors->dot_variance[at],
-                              .statistic = std::isfinite(head.lse[at]) ? head.lse[at] : 0},
-                             dq.facts, static_cast<std::size_t>(place.row + i));
+    GradientFacts::store_own(
+        {.score_common =
+             factor * factor * sums.facts.change(row) *
+             common_square(head.queries.data + i * head.queries.stride,
+                           std::span(mean).subspan(row * static_cast<std::size_t>(p.d), static_cast<std::size_t>(p.d)),
+                           sums.facts.weight(row)),
+         .dot = std::isfinite(head.dot[at]) ? head.dot[at] : 0,
+         .dot_second = head.errors->dot_second[at],
+         .dot_variance = head.errors->dot_variance[at],
+         .statistic = std::isfinite(head.lse[at]) ? head.lse[at] : 0,
+         .equal_values = GradientFacts::are_equal_values(p, head.dot[at], head.errors->dot_second[at])},
+        dq.facts, static_cast<std::size_t>(place.row + i));
   }
 }
 
@@ -97,6 +99,7 @@ void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int
       const double product = values[c] * sums[c] / weight;
       own.dot += std::isfinite(product) ? product : 0;
     }
+    own.equal_values = GradientFacts::are_equal_values(p, own.dot, own.dot_second);
     GradientFacts::store_own({.score_common = own.score_common}, dv.facts, at);
     own.score_common *= of_keys.change(row);
     GradientFacts::store_own(own, dk.facts, at);
@@ -309,7 +312,7 @@ std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-14";
+  reference.version = "attention_bwd-15";
   reference.mistakes = &attention_bwd_mistakes;
   reference.derive = &derive;
   reference.findings = &judge_attention_itself;

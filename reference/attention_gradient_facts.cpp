@@ -54,7 +54,8 @@ GradientFacts::GradientFacts(Of what, const AttentionGradients& gradients, std::
       rounded_(what == Of::values ? gradients.rounded_weights() : gradients.rounded_gradients()),
       format_(rounding_to(rounded_.format)),
       rows_(rows),
-      sums_(kPairTerms * rows) {}
+      sums_(kPairTerms * rows),
+      equal_weights_(what == Of::values ? rows : 0) {}
 
 QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) const {
   const op::AttentionParams& p = gradients_.params();
@@ -103,6 +104,10 @@ void GradientFacts::add(const GradientHead& head, const PairRow& pairs, std::siz
     kernels.add_to_row(terms_, last_, sums_.data() + row * kPairTerms);
   } else {
     kernels.add_to_rows(terms_, last_, sums_.data() + row, rows_);
+  }
+  summed_deviation_ = std::max(summed_deviation_, head.errors->gradient_deviation);
+  for (std::size_t n = 0; n < last_ && what_ == Of::values; ++n) {
+    equal_weights_[row + n].add(pairs.weights[n] * (pairs.kept.empty() ? 1 : pairs.kept[n]));
   }
 }
 
@@ -185,6 +190,11 @@ double GradientFacts::shift(std::size_t row) const {
   return once ? before : std::max(std::fabs(before), std::fabs(after));
 }
 
+double GradientFacts::equal_weights(std::size_t row) const {
+  const bool same = !equal_weights_.empty() && round_alike(sum(kTerms, row), square(summed_deviation_), 1);
+  return same ? std::sqrt(equal_weights_[row].excess()) : 0;
+}
+
 double GradientFacts::common_shift(std::size_t row) const {
   const double after = std::fabs(sum(kScaledSignedShift, row));
   return rounded_.scaled ? after : std::max(std::fabs(sum(kSignedShift, row)), after);
@@ -223,6 +233,7 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::alike_gradients, alike(sum(kPlain), sum(kPlainGradient), sum(kPlainGradientSquare)));
   set(GradientFact::score_spread, relative_spread(sum(kPlain), sum(kPlainScore), sum(kPlainScoreSquare)));
   set(GradientFact::equal_pairs, sum(kReachSquare) == 0 ? 0 : sum(kShare) / sum(kReachSquare));
+  set(GradientFact::equal_weights, equal_weights(row));
   set(GradientFact::largest_change, sum(kLargestChange));
   set(GradientFact::largest_term, sum(kLargestTerm));
   set(GradientFact::length, std::sqrt(sum(kLength)));
@@ -260,6 +271,7 @@ void GradientFacts::store_own(const Own& own, std::span<core::Buffer<float>> fac
   set(GradientFact::own_second, own.dot_second);
   set(GradientFact::own_dot_variance, own.dot_variance);
   set(GradientFact::own_statistic, own.statistic);
+  set(GradientFact::equal_values, own.equal_values ? 1 : 0);
 }
 
 }  // namespace numcheck::reference

@@ -7,6 +7,7 @@
 
 #include "core/buffer.hpp"
 #include "reference/attention_tile.hpp"
+#include "reference/equal_weights.hpp"
 #include "reference/gradient_fact_kernels.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 
@@ -45,7 +46,13 @@ class GradientFacts {
   /// Those that errors of a row's own operand need.
   struct Own {
     double score_common = 0, dot = 0, dot_second = 0, dot_variance = 0, statistic = 0;
+    bool equal_values = false;
   };
+  /// GradientFact::equal_values of d_v products with that sum and sum of squares.
+  [[nodiscard]] static bool are_equal_values(const op::AttentionParams& p, double sum, double squares) {
+    const auto width = static_cast<double>(p.value_channels());
+    return round_alike(width, squares * width - sum * sum, sum * sum);
+  }
   static void store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at);
   /// A term of each pair that was added last, before it is weighed with |x|^2; of dq, dk and dv only if the case is
   /// uneven.
@@ -61,6 +68,8 @@ class GradientFacts {
   [[nodiscard]] QueryTerms query_of(const GradientHead& head, std::int64_t i) const;
   /// What rounding changes in the sum of a row's p |w|; without its sign if kernels may round one of two numbers.
   [[nodiscard]] double shift(std::size_t row) const;
+  /// GradientFact::equal_weights of a row.
+  [[nodiscard]] double equal_weights(std::size_t row) const;
   /// GradientFact::common_shift times sum p.
   [[nodiscard]] double common_shift(std::size_t row) const;
   /// Finds the terms of a query's pairs.
@@ -81,6 +90,8 @@ class GradientFacts {
   std::size_t last_ = 0;
   std::vector<double> sums_;
   double terms_[kPairTerms][kPairStride] = {};
+  std::vector<EqualWeights> equal_weights_;  ///< of each row of dv
+  double summed_deviation_ = 0;              ///< the largest GradientLengths::gradient_deviation
   std::vector<double> plain_, scored_;
   std::vector<double> value_norms_, gradient_seconds_;  ///< of the kept values; only with dropout
 };

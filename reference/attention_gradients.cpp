@@ -44,6 +44,25 @@ bool are_uneven(std::span<const double> row_squares, std::span<const double> col
          largest(column_squares) * columns > longest(rows, columns) * all;
 }
 
+/// Of `count` rows from their mean, relative to their root mean square.
+double relative_deviation(const HeadRows& rows, std::int64_t count, std::int64_t width) {
+  std::vector<double> mean(static_cast<std::size_t>(width));
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+      mean[c] += if_finite(from(rows, i).data[c]) / static_cast<double>(count);
+    }
+  }
+  double deviations = 0, squares = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+      const double x = if_finite(from(rows, i).data[c]);
+      deviations += square(x - mean[c]);
+      squares += square(x);
+    }
+  }
+  return squares == 0 ? 0 : std::sqrt(deviations / squares);
+}
+
 GradientLengths lengths_of(const GradientHead& head, const op::AttentionParams& p) {
   const auto width = static_cast<double>(p.value_channels());
   GradientLengths out{{head.queries, head.lengths.queries, p.d},
@@ -79,6 +98,7 @@ GradientLengths lengths_of(const GradientHead& head, const op::AttentionParams& 
     out.dot_variance.push_back(tolerance::kRoundVariance * width *
                                (squares / 6 + square(if_finite(head.dot[static_cast<std::size_t>(i)])) / 3));
   }
+  out.gradient_deviation = relative_deviation(head.gradient, head.lengths.queries, p.value_channels());
   return out;
 }
 

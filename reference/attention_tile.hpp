@@ -44,6 +44,7 @@ struct GradientLengths {
   std::vector<double> dot_magnitude;    ///< m
   std::vector<double> dot_second;       ///< sum (do o)^2
   std::vector<double> dot_variance;     ///< s_D
+  double gradient_deviation = 0;        ///< of all rows of do from their mean, relative to their root mean square
 };
 
 /// Rows that gradients are sums of.

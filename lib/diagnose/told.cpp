@@ -98,7 +98,7 @@ void add_block(const verdict::OutputResult& output, Diagnosis& diagnosis) {
   const std::int64_t end = block.first_row + block.rows - 1;
   // Of sum e^2 / V the part s^2 sum y^2 / V of the block, at least.
   const double explained = std::pow(block.slope / block.independent, 2);
-  const double all = std::pow(output.statistics.z_rms, 2) * static_cast<double>(output.statistics.finite);
+  const double all = std::pow(output.statistics.z_rms, 2) * static_cast<double>(output.statistics.counted());
   diagnosis.passing.push_back(
       {.name = fmt::format("block_scaled={:.6g}", 1 + block.slope),
        .family = "block_scaled",

@@ -202,6 +202,8 @@ struct SegmentView {
   std::ptrdiff_t ahead;
   std::int64_t position;          ///< flat index of the first element
   const std::int64_t* positions;  ///< of each element if they are not consecutive, otherwise null
+  /// Not 0 for elements that are not judged: only their bound, and their own z, say anything. Null: all are.
+  const std::uint8_t* unjudged;
   std::size_t size;
   bool
       opinions_counted;  ///< the predicates of torch, numpy and TransformerEngine have already been counted, with special elements

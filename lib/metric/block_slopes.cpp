@@ -113,6 +113,9 @@ class Collector {
       const SegmentView all = reader.read(first + at, size, first + at + static_cast<std::int64_t>(size));
       const SegmentView view = reader.without_specials(all, first + at, size);
       for (std::size_t i = 0; i < size; ++i) {
+        if (of_block_slopes::is_unjudged(view, i)) {
+          continue;
+        }
         const auto element = of_block_slopes::element_of(view, i, setup_.format, setup_.model);
         const double rounding = flips_of(element.deviation) * element.reached * element.reached;
         const double variance = element.variance + rounding;

@@ -236,14 +236,14 @@ void add_spread(const PassResult& pass, Statistics& out) {
 void add_gates(const PassResult& pass, Statistics& out) {
   const GateSums& sums = pass.sums.gates;
   out.max_over_bound = pass.sums.worst.count == 0 ? 0 : pass.sums.worst.over_bound[0];
-  out.z_rms = std::sqrt(ratio(total_of(sums.z2), static_cast<double>(out.finite)));
+  out.z_rms = std::sqrt(ratio(total_of(sums.z2), static_cast<double>(out.counted())));
   out.z_max = std::sqrt(largest_of(sums.z2_max));
-  out.z_q999 = quantile999(pass, out.finite, out.z_max);
+  out.z_q999 = quantile999(pass, out.counted(), out.z_max);
   out.slope = pass.slope;
   out.slope_se = pass.slope_error;
   out.slope_predicted_se = pass.slope_predicted;
   out.slope_clusters = pass.slope_clusters;
-  out.signal = ratio(pass.slope_totals.b, static_cast<double>(out.finite));
+  out.signal = ratio(pass.slope_totals.b, static_cast<double>(out.counted()));
   out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
 }
 
@@ -277,6 +277,7 @@ Statistics compare(const CompareInput& given) {
   out.undetermined = pass.specials.undetermined;
   out.order_dependent = pass.specials.order_dependent;
   out.outside = pass.specials.outside;
+  out.left_out = pass.specials.left_out;
   out.unsampled = static_cast<std::uint64_t>(input.port->elements()) - out.elements;
   out.poison = pass.specials.poison;
   out.expected_constant = is_constant(input);

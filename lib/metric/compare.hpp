@@ -135,8 +135,9 @@ struct Statistics {
   std::uint64_t undetermined = 0;     ///< any number that the output has is within the bound, whatever its sign
   std::uint64_t order_dependent = 0;  ///< NaN or infinite, which may depend on the order of the partial sums
   std::uint64_t outside = 0;          ///< elements of any value, as the op leaves them to the implementation
-  std::uint64_t unsampled = 0;        ///< elements of the output besides `elements`: not part of the sample
-  std::uint64_t poison = 0;           ///< elements that still hold the poison pattern
+  std::uint64_t left_out = 0;   ///< of all these, those that are finite: they do not count in means, see counted()
+  std::uint64_t unsampled = 0;  ///< elements of the output besides `elements`: not part of the sample
+  std::uint64_t poison = 0;     ///< elements that still hold the poison pattern
   std::uint64_t zeros_got = 0;
   std::uint64_t exact_mismatch = 0;  ///< got != RN(y), bit for bit (zero signs aside)
   bool expected_constant = false;
@@ -194,6 +195,9 @@ struct Statistics {
   Opinion numpy_allclose;  ///< assert_allclose(got, y), in double: NumPy promotes every format to y's
   Opinion te_compare;      ///< compareResults of TransformerEngine's C++ tests, with y rounded to the output's format
   Opinion plan_allclose;   ///< the plan's own, in double
+  /// Finite elements that are judged: z_rms, z_q999, the slopes and what these need are about them. Of the others, whose predicted
+  /// error is as large as the output or is not known, only G1, z_max and the gates of single elements say anything.
+  [[nodiscard]] std::uint64_t counted() const noexcept { return finite - left_out; }
   /// Compared elements that should be judged, but are not.
   [[nodiscard]] std::uint64_t unjudged() const noexcept { return unknown + undetermined + order_dependent; }
   /// Share of the compared elements that are judged, without those outside; 1 if there are none.

@@ -41,6 +41,19 @@ inline double bound_of(double abs_y, double a, const FormatConstants& format, co
   return arithmetic + 0.5 * ulp_at(abs_y + arithmetic, format);
 }
 
+/// Such elements count in no mean.
+inline bool is_unjudged(const SegmentView& segment, std::size_t i) {
+  return segment.unjudged != nullptr && segment.unjudged[i] != 0;
+}
+
+inline bool has_unjudged(const SegmentView& segment, std::size_t begin, std::size_t size) {
+  bool found = false;
+  for (std::size_t i = begin; i < begin + size && segment.unjudged != nullptr; ++i) {
+    found |= is_unjudged(segment, i);
+  }
+  return found;
+}
+
 /// An element in units of the output's ulp at y.
 struct Element {
   double y, error;   ///< error = got - y

@@ -97,8 +97,11 @@ float add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   GateSums& gates = c.sums.gates;
   const double weight = 1 / (x.variance + x.reached * x.reached * (1.0 / 12));
   const double z2 = x.error * x.error * weight;
-  gates.z2[lane] += z2;
   gates.z2_max[lane] = z2 > gates.z2_max[lane] ? z2 : gates.z2_max[lane];
+  if (is_unjudged(c.segment, i)) {
+    return 0;
+  }
+  gates.z2[lane] += z2;
   ++c.histograms.spread[lane % kCopies][spread_bin_of(z2)];
   const double a = weight * x.y * (narrow ? x.error - x.best : x.error);
   const double b = weight * x.y * x.y;
@@ -195,8 +198,8 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   convert_to_ulps(expected, size, units, block);
   const bool beyond = add_variances<narrow, coherent>(segment, begin, size, single, limits,
                                                       static_cast<float>(c.format.fraction_scale), block);
-  const bool wide_variance =
-      c.format.fraction_scale < kFinestScale || (beyond && variance_matters(segment, begin, size, block));
+  const bool wide_variance = c.format.fraction_scale < kFinestScale || has_unjudged(segment, begin, size) ||
+                             (beyond && variance_matters(segment, begin, size, block));
   if (wide_variance) {
     for (std::int32_t& in : block.rounded) {
       in = 0;

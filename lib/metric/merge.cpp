@@ -129,6 +129,7 @@ void merge(SpecialCounts& into, const SpecialCounts& from) {
   into.unknown += from.unknown;
   into.undetermined += from.undetermined;
   into.outside += from.outside;
+  into.left_out += from.left_out;
   into.order_dependent += from.order_dependent;
   into.poison += from.poison;
   into.inexact += from.inexact;

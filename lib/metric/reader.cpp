@@ -139,7 +139,10 @@ SegmentView SegmentReader::without_specials(const SegmentView& view, std::int64_
     copy(first, count, view.size);
     use_copies(out);
   }
+  const std::uint64_t before = specials_.left_out;
   remove_specials(first, count);
+  std::fill(unjudged_.begin() + count, unjudged_.begin() + view.size, std::uint8_t{0});
+  out.unjudged = specials_.left_out == before ? nullptr : unjudged_.data();
   return out;
 }
 
@@ -195,18 +198,19 @@ bool SegmentReader::saturates(std::size_t i) const {
   return y - bound_at(y, static_cast<double>(magnitude_[i])) >= setup_.clamp;
 }
 
-/// Such elements pass through the gates like all others. In these, an infinite A stands for a large one, and V asks
-/// something where B does not.
-void SegmentReader::count_unjudged(std::size_t i) {
+/// Such elements still have a bound, in which an infinite A stands for a large one. They are judged where V asks something and B
+/// does not.
+bool SegmentReader::count_unjudged(std::size_t i) {
   constexpr double kMaxMagnitude = 1e100;  // as in gate_exact.hpp
   const auto a = static_cast<double>(magnitude_[i]);
   const bool is_compared = std::abs(expected_[i]) < setup_.format.overflow_threshold;
   const double held = is_compared ? std::min(a, kMaxMagnitude) : a;
   if (held < setup_.undetermined_magnitude || saturates(i) || (is_compared && spread_asks(i, held))) {
-    return;
+    return false;
   }
   const bool outside = is_outside(flat_index(first_ + static_cast<std::int64_t>(i)));
   ++(outside ? specials_.outside : std::isinf(a) ? specials_.unknown : specials_.undetermined);
+  return true;
 }
 
 bool SegmentReader::spread_asks(std::size_t i, double a) const {
@@ -226,7 +230,8 @@ void SegmentReader::prepare_regular(std::size_t i) {
   if (setup_.exact && !(magnitude_[i] + deviation_[i] >= 0)) {
     magnitude_[i] = deviation_[i] = 0;  // bits are compared, without a yardstick
   }
-  count_unjudged(i);
+  unjudged_[i] = count_unjudged(i) ? 1 : 0;
+  specials_.left_out += unjudged_[i];
 }
 
 void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
@@ -239,8 +244,9 @@ void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
     }
     const std::int64_t index = flat_index(first + static_cast<std::int64_t>(i));
     ++specials_.removed;
+    unjudged_[i] = 0;
     if (finding == Finding::agrees && std::isfinite(expected_[i])) {
-      count_unjudged(i);
+      (void)count_unjudged(i);
     }
     specials_.unknown += finding == Finding::unknown ? 1 : 0;
     if (finding == Finding::order_dependent) {

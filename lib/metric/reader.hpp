@@ -22,6 +22,7 @@ struct SpecialCounts {
   std::uint64_t undetermined = 0;     ///< the same
   std::uint64_t order_dependent = 0;  ///< the same
   std::uint64_t outside = 0;          ///< would be not judged, but need not be
+  std::uint64_t left_out = 0;         ///< of these, those that are compared
   std::uint64_t poison = 0;
   std::uint64_t inexact = 0;  ///< removed elements that differ from RN(y)
   std::uint64_t plan = 0;     ///< mismatches of the plan's own predicate
@@ -66,8 +67,8 @@ class SegmentReader {
   [[nodiscard]] bool is_outside(std::int64_t index) const;
   /// G2 asks something of an element with that A.
   [[nodiscard]] bool spread_asks(std::size_t i, double a) const;
-  /// Counts the element if any number of the output is within its bound, whatever its sign.
-  void count_unjudged(std::size_t i);
+  /// Counts the element if any number of the output is within its bound, whatever its sign; true if it is.
+  bool count_unjudged(std::size_t i);
   [[nodiscard]] Finding classify(std::size_t i) const;
   /// B of an element whose magnitude is A, and its part that is not the output's rounding.
   [[nodiscard]] double bound_at(double y, double a) const;
@@ -105,6 +106,7 @@ class SegmentReader {
   alignas(64) std::array<float, kSegmentRoom> magnitude_;
   alignas(64) std::array<float, kSegmentRoom> deviation_;
   alignas(64) std::array<float, kSegmentRoom> terms_{};
+  std::array<std::uint8_t, kSegmentRoom> unjudged_{};
 };
 
 /// Calls take(i, element i) for the compared elements [begin, end) in order.

@@ -169,7 +169,8 @@ const Members<Statistics>& gate_members() {
   static const Members<Statistics> members = {
       {"max_over_bound", measure("G1: largest |e| / B, B the bound of the error model", "1"),
        &at<&Statistics::max_over_bound>},
-      {"z_rms", measure("G2: root mean square of z = e / sqrt(V), V the predicted second moment of e", "1"),
+      {"z_rms",
+       measure("G2: root mean square of z = e / sqrt(V) of judged elements, V the predicted second moment of e", "1"),
        &at<&Statistics::z_rms>},
       {"z_q999", measure("G2: 99.9 % quantile of |z|", "1"), &at<&Statistics::z_q999>},
       {"z_max", measure("G2: largest |z|", "1"), &at<&Statistics::z_max>},
@@ -192,7 +193,7 @@ const Members<Statistics>& gate_members() {
       {"expected_constant",
        flag("the same result is expected everywhere: reference values are equal, or all are stored as the same number"),
        &at<&Statistics::expected_constant>},
-      {"z_histogram", histogram("elements by |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), 8 or more"),
+      {"z_histogram", histogram("judged elements by |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), 8 or more"),
        &at<&Statistics::z_histogram>}};
   return members;
 }

@@ -59,6 +59,9 @@ enum class GradientFact : std::size_t {
   alike_gradients,   ///< of dq and dk, the same of dp
   score_spread,      ///< how much the row's scores q k differ, relative to their root mean square
   equal_pairs,       ///< n = sum p |x|^2 / sum (p slope |x|)^2
+  equal_weights,  ///< of dv where do is the same in all pairs: A, the root of sum (m^2 - m) (1 - part / 2)^2 over groups of m
+                  ///< pairs whose p differ by less than an ulp of the sum so far; `part` is their part of the sum
+  equal_values,  ///< 1 if the products of do and o (dk: of v and m) are alike: their relative deviation is at most d_v u
   // For declared roundings only; s' is the score before a post_scale bias or alibi, but after a cap and other biases:
   inner_square,      ///< mean_(p w)^2 of s'^2, but for dq of s'^2 (1 - 2 p): a part of an error is in lse, too
   scored_square,     ///< the same of s^2
@@ -175,8 +178,12 @@ template <class Fact>
 ///
 /// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are
 /// alike, K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 /
-/// 12 of its square: of N equal p w x (y^2 = N W), and of d and d_v products where inputs are constant; by 4 v^2 / 3 more
-/// if their factors are rounded to TF32.
+/// 12 of its square: of N equal p w x (y^2 = N W), of d products if those of all queries and keys are alike
+/// (products_are_alike), and of d_v if those of the row are (equal_values); by 4 v^2 / 3 more if their factors are rounded
+/// to TF32. Half of all additions are in the last binade, whose numbers may be off by u of themselves. Of m equal terms
+/// among others, as a mask leaves them where few queries see fewer keys than most, all may be: the sum is 1 - part / 2 of
+/// itself when they are added last, on average, and errs by m^2 (1 - part / 2)^2 u^2 / 3 of its square, A^2 u^2 / 3 of all
+/// groups of dv without what independent terms have.
 ///
 /// Where inputs are structured (data::Order) or small integers, a sum's terms of one sign follow each other: rho R instead
 /// of y in the last three lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, underflow

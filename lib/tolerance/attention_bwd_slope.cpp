@@ -12,6 +12,7 @@
 #include "tolerance/attention_lost.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/output_named.hpp"
+#include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -29,7 +30,8 @@ class RowShifts {
         unit_(AttentionProducts(request).unit()),
         factor_(std::fabs(p.factor())),
         ordered_(is_any_ordered(request)),
-        rounded_alike_(core::dtype_info(request.output).unit_roundoff / 2) {
+        rounded_alike_(core::dtype_info(request.output).unit_roundoff / 2),
+        equal_values_(port == "dv" ? 0 : static_cast<double>(p.value_channels()) * kUnit32) {
     const AttentionProducts products(request);
     const double alike = ordered_ ? 2 * products.tf32_unit() : 0;  // do and v, rounded by the same part
     shrunk_ = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common) + alike;
@@ -50,9 +52,10 @@ class RowShifts {
     const double of_dot = GradientElement(judged_, at).mean * GradientRow(judged_, row)[GradientFact::own_dot];
     return part == 0 || !std::isfinite(of_dot) ? 0 : part * of_dot / judged_.value[at];
   }
-  /// Of dp, which D does not have.
+  /// Of dp, which D does not have, or D, which dp does not have.
   [[nodiscard]] double shrunk(std::size_t row) const {
-    return shrunk_ + stored_.alike_changes(GradientRow(judged_, row));
+    const GradientRow facts(judged_, row);
+    return shrunk_ + stored_.alike_changes(facts) + facts[GradientFact::equal_values] * equal_values_;
   }
   /// Of weights, by declared roundings.
   [[nodiscard]] double stored(std::size_t row) const { return stored_.alike_weights(GradientRow(judged_, row)); }
@@ -71,7 +74,7 @@ class RowShifts {
   GradientRounding stored_;
   double unit_, factor_;
   bool ordered_;
-  double rounded_alike_, shrunk_ = 0;
+  double rounded_alike_, equal_values_, shrunk_ = 0;
 };
 
 }  // namespace

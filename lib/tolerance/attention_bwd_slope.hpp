@@ -19,7 +19,8 @@ namespace numcheck::tolerance {
 ///   significands x).
 /// - dp is truncated towards zero, by the part sqrt(c_V) of itself, but D is not: |sum y K P / V| sqrt(c_V) / sum y^2 / V for
 ///   dq and dk. Where dp and D cancel, y is smaller than K P by the same factor in all rows (one key, a dropout scale that
-///   its format does not hold).
+///   its format does not hold). Where products of do and v are all alike (GradientFact::equal_values), half of the additions
+///   of dp, and of D, err by the same u at most, in all rows: d_v u more than sqrt(c_V).
 ///
 /// - Declared roundings (attention_bwd_rounding.hpp): weights and dp that are rounded alike, these as a further part of dp; and
 ///   5 standard deviations of what the rows of each head of dk and dv have in common, heads being independent.

@@ -53,7 +53,7 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       scores(products.sum(p.d)),
       values(products.sum(p.value_channels())),
       swing(p.softcap == 0 ? std::numeric_limits<double>::infinity() : 2 * p.softcap),
-      equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
+      equal_values(equal_terms(static_cast<double>(p.value_channels()))),
       of_values(port == "dv"),
       of_queries(port == "dq"),
       ordered(is_any_ordered(request) || request.first_pattern.few_values || request.second_pattern.few_values),
@@ -61,11 +61,11 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
   if (products.rounds_weights() && !products.scaled && port != "dbias") {
     largest = std::min(largest, core::dtype_info(rounded).max_finite);
   }
-  if (scores_are_constant(request)) {
+  if (scores_are_constant(request) || products_are_alike(request, p.d)) {
     scores.value += equal_terms(static_cast<double>(p.d));
   }
   scores.value += ordered ? equal_operands() : 0;
-  values.value += equal_values + (ordered || request.constant_inputs ? equal_operands() : 0);
+  values.value += ordered || request.constant_inputs ? equal_operands() : 0;
   values.bound += p.has_dropout() ? 2 * kUnit32 : 0;
   values.value += p.has_dropout() ? 4 * kRoundVariance * kUnit32 * kUnit32 : 0;
 }
@@ -114,11 +114,12 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
   weights_ = z;
   growth2_ = mean_square(z);
   if (!common.of_values) {
+    equal_values_ = fact(GradientFact::equal_values) * common.equal_values;
+    const double of_value = common.values.value + equal_values_;
     const double of_products = growth2_ * common.values.second * fact(GradientFact::gradient_second);
-    spread_ = growth2_ *
-              (common.values.value * fact(GradientFact::gradient_square) + u * u * fact(GradientFact::dot_variance));
+    spread_ = growth2_ * (of_value * fact(GradientFact::gradient_square) + u * u * fact(GradientFact::dot_variance));
     // Twice: of dp and D.
-    spread_ += common.ordered ? 2 * growth2_ * common.values.value * square(fact(GradientFact::products)) : 0;
+    spread_ += common.ordered ? 2 * growth2_ * of_value * square(fact(GradientFact::products)) : 0;
     alike_spread_ = fact(GradientFact::alike_gradients) * (spread_ + of_products) * fact(GradientFact::equal_pairs);
     spread_ += common.drops ? 0 : of_products;
   }
@@ -167,9 +168,10 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const SumError values = common_.of_values ? SumError() : common_.values;
   const double of_row =
       common_.operand * fact(GradientFact::own_second) + values.common * square(fact(GradientFact::own_dot)) +
-      u * u * fact(GradientFact::own_dot_variance) + common_.equal_values * square(fact(GradientFact::own_dot));
-  const double alike_terms =
+      u * u * fact(GradientFact::own_dot_variance) + equal_values_ * square(fact(GradientFact::own_dot));
+  const double all_alike =
       y * y * (1 + 0x1p-12) > terms_ * squares ? equal_terms(terms_) + common_.equal_operands() : 0;
+  const double alike_terms = std::max(all_alike, square(u * fact(GradientFact::equal_weights)) / 3);
   // All terms lose the same near underflow: of terms of one sign, that adds up. Random ones have y^2 near W.
   constexpr double kRandom = 16;
   const double one_sign = squares == 0 ? 0 : std::max(0.0, std::min(terms_, y * y / squares) - kRandom);

@@ -32,7 +32,7 @@ struct GradientCommon {
   double largest;       ///< gradient of a score as it is multiplied
   SumError scores, values;
   double swing;         ///< by how much two scores may differ: twice the cap
-  double equal_values;  ///< d_v^2 u^2 / 12 if inputs are constant
+  double equal_values;  ///< d_v^2 u^2 / 12, where products of do and v are all alike
   bool of_values;       ///< dv: no gradients of weights
   bool of_queries;      ///< dq
   bool ordered;         ///< inputs are structured or few numbers: terms of a sum are not independent
@@ -112,6 +112,7 @@ class GradientRowErrors {
   double growth2_ = 1;       ///< mean square of a weight over its own square
   double weights_ = 0;       ///< z
   double spread_ = 0;        ///< variance of dp - D per rho^2
+  double equal_values_ = 0;  ///< variance of dp and D, per square, if their products are all alike
   double alike_spread_ = 0;  ///< the same per K^2 if it is the same in all pairs
   double flushed_ = 0;       ///< per pair, what FP32 may flush to zero
   bool overflows_ = false;

@@ -129,7 +129,8 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.var_second = 1;
   model.kappa = kAttentionKappa;
   model.overflow_magnitude = kUndetermined;
-  model.slope_slack = (static_cast<double>(p.sk) + 16) * kUnit32;
+  model.slope_slack =
+      (static_cast<double>(p.sk) + 16) * kUnit32 + (port == "o" && request.others_ordered ? products.tf32_unit() : 0);
   model.slope_low = products.scaled && port == "o" ? -kRoundVariance * square(products.unit()) : 0;
   model.reduction = static_cast<double>(p.sk);
   model.columns_agree = port == "o";

@@ -116,6 +116,8 @@ inline constexpr double kSettledMargin = 40;
 /// from half as far as above it. (With spacing h_k above 2^k and g the density of p^2, sum h_k^2 (g(2^(k+1)) - g(2^k)) / 24 over
 /// the integral, 4 u_P^2 3/4 / (24 ln 2) where log p is spread evenly.) All of o share this slope.
 ///
+/// Structured values may all be rounded to TF32 by the same part, v at most: o has that as a slope.
+///
 /// exp(s - m) of the key with the largest score m is quantised to 448, the largest E4M3 number. Rounding m log2 e can make it
 /// larger than 1, and it saturates, while the sum of weights has all of it: with x = 1 - exp(-2 u max |s|), g_V has x more, V
 /// of o x^2 / 3 o^2, and outputs as a whole are off by x. It matters from scores of 10^5 on.

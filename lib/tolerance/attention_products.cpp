@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 
 #include "tolerance/accumulation.hpp"
 #include "tolerance/tracked.hpp"
@@ -52,6 +53,37 @@ bool is_any_ordered(const model::ModelRequest& request) {
 
 bool scores_are_constant(const model::ModelRequest& request) {
   return request.first_pattern.order == data::Order::constant && request.second_pattern.order == data::Order::constant;
+}
+
+namespace {
+
+/// Of an operand's numbers, relative to their mean; infinite if it is more than `most`, or if nothing is known of them.
+double relative_deviation(const op::Operand* operand, double most) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::span<const double> x(operand == nullptr ? nullptr : operand->data,
+                                  operand == nullptr ? 0 : operand->elements());
+  const auto count = static_cast<double>(x.size());
+  // No number is further from the mean than sqrt(count) deviations: of most operands two numbers tell.
+  const double reach = x.empty() ? 0 : 4 * std::sqrt(count) * most * std::fabs(x[0]);
+  if (!std::ranges::all_of(x, [&](double one) { return std::fabs(one - x[0]) <= reach; })) {
+    return kInfinity;
+  }
+  double mean = 0, squares = 0;
+  for (const double one : x) {
+    mean += one / count;
+  }
+  for (const double one : x) {
+    squares += (one - mean) * (one - mean) / count;
+  }
+  const double deviation = std::sqrt(squares) / std::fabs(mean);
+  return deviation <= most ? deviation : kInfinity;
+}
+
+}  // namespace
+
+bool products_are_alike(const model::ModelRequest& request, std::int64_t d) {
+  const double most = static_cast<double>(d) * kUnit32;
+  return std::hypot(relative_deviation(request.first, most), relative_deviation(request.second, most)) <= most;
 }
 
 bool has_few_values(const model::ModelRequest& request) {

@@ -50,6 +50,10 @@ struct AttentionProducts {
 /// True if terms of one sign may follow each other in a sum, so that partial sums are far larger than the sum.
 [[nodiscard]] bool is_ordered(const model::ModelRequest& request);
 
+/// True if the products of a query and a key are so alike that a sum of d of them rounds all of them alike: their relative
+/// deviation, the root of the sum of squares of those of both operands' numbers, is at most d u, half an ulp of the sum.
+[[nodiscard]] bool products_are_alike(const model::ModelRequest& request, std::int64_t d);
+
 /// True if any input is, those that make no scores as well.
 [[nodiscard]] bool is_any_ordered(const model::ModelRequest& request);
 

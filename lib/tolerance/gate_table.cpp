@@ -24,7 +24,8 @@ constexpr std::array kGates = {
              "lost, doubled or misplaced terms, however small"},
     GateInfo{Gate::bound, "G1 bound", "largest |e| / B, B the bound of the declared arithmetic and output rounding",
              "1", "whatever no correct kernel can do: missing tiles, wrong operands, wrong scales"},
-    GateInfo{Gate::rms, "G2 rms", "root mean square of e / sqrt(V), V the predicted second moment of e",
+    GateInfo{Gate::rms, "G2 rms",
+             "root mean square of e / sqrt(V) of judged elements, V the predicted second moment of e",
              "kappa, the model's safety factor", "arithmetic that is coarser than declared in all elements"},
     GateInfo{
         Gate::quantile, "G2 q999",

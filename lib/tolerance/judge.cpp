@@ -87,9 +87,9 @@ void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorMod
   if (has_rms(s)) {
     gates.add_model(Gate::rms, s.z_rms, model.kappa);
   }
-  const double wide = count(s.finite) - count(s.zeros_got) - count(s.flips.back().count);
-  const bool shows = !narrow || wide >= kQuantile * count(s.finite);
-  if (shows && count(s.finite) >= kFewestForQuantile * s.copies) {
+  const double wide = count(s.counted()) - count(s.zeros_got) - count(s.flips.back().count);
+  const bool shows = !narrow || wide >= kQuantile * count(s.counted());
+  if (shows && count(s.counted()) >= kFewestForQuantile * s.copies) {
     gates.add_model(Gate::quantile, s.z_q999, kQuantileFactor * model.kappa);
   }
   if (!narrow) {
@@ -159,7 +159,7 @@ struct PredictedSlope {
 PredictedSlope predicted_slope(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
   const double copies = std::sqrt(model.slope_copies);
   if (!narrow) {
-    return {kErrors * copies * s.slope_predicted_se, kErrors * copies / std::sqrt(s.signal * count(s.finite))};
+    return {kErrors * copies * s.slope_predicted_se, kErrors * copies / std::sqrt(s.signal * count(s.counted()))};
   }
   // Rows that are rounded alike flip together; that they lie at the same distances from boundaries is in the drift.
   const double repeats = s.repeats * model.slope_copies / std::max(model.slope_copies, model.rounding_copies);
@@ -338,7 +338,7 @@ bool has_rms(const metric::Statistics& s) {
   constexpr std::uint64_t kFewest = 32;
   // The rms of 8 normal variables is above 3 once in 10^11 cases, that of 2 once in 10^4, that of one once in 400.
   constexpr double kFewestIndependent = 8;
-  return s.finite >= kFewest && count(s.finite) >= kFewestIndependent * s.copies;
+  return s.counted() >= kFewest && count(s.counted()) >= kFewestIndependent * s.copies;
 }
 
 double tightest(const std::vector<Criterion>& criteria) {

@@ -162,6 +162,38 @@ ATTENTION = [
                   {**CONSTANT_NUMBER, "k": {"distribution": "signs"}}), "seed": 1005662693}, "output_scale_1_01", True),
 ]
 
+def beside(mean, relative=1e-7):
+    return {"distribution": "large_mean", "mean": mean, "sigma": abs(mean) * relative}
+
+
+NORMAL = {"distribution": "normal"}
+# Numbers that are next to the same have the same rounding errors in a sum, which add up.
+NEARLY_EQUAL = [
+    # The first queries of a window see fewer keys than the others, whose weights are equal; so are products of do and v.
+    ({**attention("attention_bwd", "fp32",
+                  {"batches": 3, "sq": 90, "sk": 4, "d": 128, "dv": 28, "window_right": 68, "bias": "post_scale", "layout": "sbhd"},
+                  beside(0.01)), "seed": 987118092}, "output_scale_1_01"),
+    (attention("attention_bwd", "fp32", {"sq": 128, "sk": 5, "d": 32, "mask": "causal"},
+               {"distribution": "constant", "value": 0.1, "k": {"distribution": "uniform", "low": 0.5, "high": 0.5001}, "v": beside(1)}),
+     "mask_off_by_one"),
+    # All products of queries and keys are next to the same, and so are the errors of scores.
+    (attention("attention_bwd", "fp32", {"sq": 100, "sk": 40, "d": 128, "mask": "causal"},
+               {**NORMAL, "q": beside(0.7), "k": beside(0.7), "do": beside(0.7)}), "queries_lost"),
+    (attention("attention_bwd", "fp32", {"batches": 2, "heads": 1, "sq": 1, "sk": 90, "d": 128}, {**beside(0.7, 6e-9), "q": beside(1, 2e-9)}),
+     "output_scale_1_01"),
+    # With dropout, those that are kept.
+    ({**attention("attention_bwd", "fp32",
+                  {"batches": 2, "heads": 4, "kv_heads": 1, "sq": 300, "sk": 16, "d": 128, "softcap": 30, "dropout": 0.1},
+                  {**beside(-0.001, 1.5e-8), "do": beside(-1, 1e-8), "k": beside(0.01, 2.7e-8), "q": NORMAL}), "seed": 271},
+     "dropout_scale_missing"),
+    # D of all queries has the same error, and dq is hardly larger.
+    (attention("attention_bwd", "fp32", {"heads": 1, "sq": 1000, "sk": 4, "d": 32}, {**NORMAL, "do": beside(0.01), "v": beside(0.01)}),
+     "delta_missing"),
+    # TF32 rounds all values by the same part.
+    ({**attention("attention_fwd", "tf32", {"heads": 4, "kv_heads": 2, "sq": 300, "sk": 1, "d": 128, "scale": -1, "bias": "alibi"},
+                  {**NORMAL, "v": {"distribution": "constant", "value": 0.001}}), "seed": 2888}, "output_scale_1_01"),
+]
+
 # Rounded slices and 3.7 C add up to numbers beside the middle between two of BF16, which FP32 rounds to the middle.
 BESIDE_THE_MIDDLE = {
     **case("gemm", "bf16", {"m": 12, "n": 8, "k": 2071, "trans_b": True, "beta": 3.7, "pad_d": 8},
@@ -201,6 +233,9 @@ class FalseAlarms(PlantsFaults):
 
     def test_nearly_constant_copies(self):
         self.check(ALIKE)
+
+    def test_attention_of_numbers_that_are_next_to_the_same(self):
+        self.check(NEARLY_EQUAL)
 
     def test_attention_at_the_ends_of_the_range(self):
         for planted, fault, is_caught in ATTENTION:

@@ -69,6 +69,56 @@ TEST(Unjudged, bounds_as_large_as_all_of_the_output_ask_nothing) {
   EXPECT_EQ(with(p, 5, 5).judged(), 1);
 }
 
+/// A problem of which the elements from 40 on have an error that is three times, and a bound that is 30 times as large as all
+/// numbers.
+Problem with_unjudged(Dtype dtype) {
+  Problem p = quiet(dtype);
+  double largest = 0;
+  for (const double y : p.expected) {
+    largest = std::max(largest, std::abs(y));
+  }
+  p.model = {};
+  p.model.output = dtype;
+  p.model.bound_magnitude = p.model.var_second = 1;
+  for (std::size_t i = 0; i < p.magnitude.size(); ++i) {
+    p.magnitude[i] = static_cast<float>(i < 40 ? 1 : 30 * largest);
+    p.deviation[i] = p.magnitude[i] / 2;
+    if (i >= 40) {
+      p.set_got(static_cast<std::int64_t>(i), p.expected[i] + 3 * largest);
+    }
+  }
+  return p;
+}
+
+TEST(Unjudged, elements_do_not_count_in_means) {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+    Problem p = with_unjudged(dtype);
+    const Statistics clean = compare(p.input());
+    EXPECT_EQ(clean.undetermined, 25U);
+    EXPECT_EQ(clean.left_out, 25U);
+    EXPECT_EQ(clean.counted(), 40U);
+    EXPECT_EQ(clean.z_rms, 0);
+    EXPECT_EQ(clean.slope, 0);
+    EXPECT_GT(clean.z_max, 0) << "that of each element is known";
+    EXPECT_GT(clean.arithmetic.rel_l2, 1) << "norms are those of all elements";
+    for (std::size_t i = 0; i < 40; ++i) {
+      p.expected[i] -= 1;
+    }
+    const Statistics wrong = compare(p.input());
+    EXPECT_NEAR(wrong.z_rms, 2, 0.1) << "not less for those that are not judged";
+    EXPECT_EQ(wrong.z_histogram[0], 0U);
+  }
+}
+
+TEST(Unjudged, elements_still_have_a_bound) {
+  Problem p = with_unjudged(Dtype::fp32);
+  EXPECT_LE(compare(p.input()).max_over_bound, 1);
+  p.set_got(50, 2.0 * static_cast<double>(p.magnitude[50]));
+  const Statistics wrong = compare(p.input());
+  EXPECT_GT(wrong.max_over_bound, 1.5);
+  EXPECT_EQ(wrong.worst.front().index, 50);
+}
+
 TEST(Unjudged, elements_outside_a_sample_are_counted) {
   Problem p = quiet(Dtype::fp32);
   const op::Sample sample{{3, 20, 64}};
