@@ -283,8 +283,8 @@ class Gatherer {
     }
     gathered_.subject.inputs.set(std::string(port.name), std::move(values));
     if (stays) {
-      gathered_.notes.push_back(fmt::format("{} is in FP32: its numbers are added as they are, not rounded to {}", port.name,
-                                            core::dtype_info(port.dtype).name));
+      gathered_.notes.push_back(fmt::format("{} is in FP32: its numbers are added as they are, not rounded to {}",
+                                            port.name, core::dtype_info(port.dtype).name));
       gathered_.subject.inputs.keep_unrounded(std::string(port.name));
     }
     if (has_nan && tensor.dtype == port.dtype) {

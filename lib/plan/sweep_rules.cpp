@@ -110,13 +110,6 @@ void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
   }
 }
 
-void refuse_all_excused(const Node& node, const XFailRule& rule, Reporter& reporter) {
-  if (node.find("match") == nullptr && rule.xfail.expects_failure()) {
-    reporter.error(node, "this entry has no \"match\": it would excuse every case, whatever fails",
-                   {"name the cases that are known to fail, such as \"match\": {\"mode\": \"bf16\"}, or a \"cause\"", {}});
-  }
-}
-
 bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
   static constexpr std::array<std::string_view, 6> kKeys = {"match", "cause", "error", "reason", "link", "expires"};
   if (!node.is(Node::Kind::object)) {
@@ -238,6 +231,14 @@ std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op
   }
   decode_prose(node, rule.xfail, reporter);
   return reporter.error_count() == errors ? std::optional(std::move(rule)) : std::nullopt;
+}
+
+void refuse_all_excused(const Node& node, const XFailRule& rule, Reporter& reporter) {
+  if (node.find("match") == nullptr && rule.xfail.expects_failure()) {
+    reporter.error(
+        node, "this entry has no \"match\": it would excuse every case, whatever fails",
+        {"name the cases that are known to fail, such as \"match\": {\"mode\": \"bf16\"}, or a \"cause\"", {}});
+  }
 }
 
 bool decode_xfail(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter) {
