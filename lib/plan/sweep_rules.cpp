@@ -119,10 +119,6 @@ bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& voca
   const std::size_t errors = reporter.error_count();
   check_keys(node, kKeys, "an xfail entry", reporter);
   std::optional<XFailRule> rule = decode_known_failure(node, *spec.op, vocabulary, reporter);
-  const bool is_of_defaults = spec.node->find("xfail") == nullptr;  // its own would take their place
-  if (rule && is_of_defaults) {
-    refuse_all_excused(node, *rule, reporter);
-  }
   if (rule) {
     spec.xfail.push_back(std::move(*rule));
   }
@@ -231,14 +227,6 @@ std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op
   }
   decode_prose(node, rule.xfail, reporter);
   return reporter.error_count() == errors ? std::optional(std::move(rule)) : std::nullopt;
-}
-
-void refuse_all_excused(const Node& node, const XFailRule& rule, Reporter& reporter) {
-  if (node.find("match") == nullptr && rule.xfail.expects_failure()) {
-    reporter.error(
-        node, "this entry has no \"match\": it would excuse every case, whatever fails",
-        {"name the cases that are known to fail, such as \"match\": {\"mode\": \"bf16\"}, or a \"cause\"", {}});
-  }
 }
 
 bool decode_xfail(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter) {

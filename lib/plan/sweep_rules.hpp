@@ -15,9 +15,6 @@ namespace numcheck::plan {
 [[nodiscard]] std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op,
                                                             const Vocabulary& vocabulary, Reporter& reporter);
 
-/// Reports a known failure of an entry that is for many cases and names neither some of them nor what fails.
-void refuse_all_excused(const Node& node, const XFailRule& rule, Reporter& reporter);
-
 /// Warns of an entry that has expired by `today`, an ISO date, or will within 30 days; nothing if `today` is empty.
 void warn_of_expiry(const XFailRule& rule, std::string_view today, Reporter& reporter);
 

@@ -144,7 +144,7 @@ TEST(PlanMistakes, cases_that_do_not_fit_into_memory_are_refused_before_they_are
             std::string::npos)
       << refusal;
   EXPECT_NE(refusal.find("this sweep has 400000000: m 20000 x n 20000"), std::string::npos);
-  limits.case_memory_bytes = 10'000;
+  limits.case_memory_bytes = 5'000;
   EXPECT_NE(testing::diagnose(testing::with_case(R"("params": {"m": [1, 2], "n": [1, 2]})"), limits).find("of memory"),
             std::string::npos);
   EXPECT_EQ(testing::diagnose(testing::with_case(R"("params": {"m": [1, 2]})"), limits), "");

@@ -295,7 +295,7 @@ TEST(Pattern, of_distributions) {
   }
   expect(data::make_distribution("positive"), data::Order::random, 1);
   expect(data::make_distribution("constant"), data::Order::constant, 1);
-  expect(data::make_distribution("structured"), data::Order::structured, 0);
+  expect(data::make_distribution("structured"), data::Order::signed_runs, 0);
   data::Distribution d = data::make_distribution("large_mean");
   expect(d, data::Order::random, 1);
   d.params.at(1) = 0.01;
