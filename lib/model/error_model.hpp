@@ -121,6 +121,8 @@ struct ErrorModel {
   std::function<void(const op::Values& values, std::span<float> terms)> element_terms;
   /// What slope_slack lacks and the reference's values tell; may be empty.
   std::function<double(const op::Values& values)> shared_slope;
+  /// rounding_copies, where the reference's values tell of more; may be empty.
+  std::function<double(const op::Values& values)> shared_roundings;
   /// Of an output of heads whose rows have errors of their own: what each row of channels may be off by as a whole besides,
   /// as a part of itself, in the order of the elements. Blocks of rows are judged only if there is such a function.
   std::function<std::vector<float>(const op::Values& values)> row_slopes;

@@ -97,6 +97,18 @@ void set(std::span<float> bound, std::span<float> deviation, std::size_t at, con
   deviation[at] = known ? upward(std::sqrt(e.variance)) : std::numeric_limits<float>::infinity();
 }
 
+/// Where most rows have products of do and v that are all alike, dp has the same error in all of them, and so have all elements:
+/// how many of them it moves to another number is one draw.
+double roundings_of_one_error(const op::OutputValues& judged) {
+  constexpr auto kFact = static_cast<std::size_t>(GradientFact::equal_values);
+  if (judged.row_facts.size() <= kFact || judged.row_facts[kFact].empty()) {
+    return 1;
+  }
+  const std::span<const float> rows = judged.row_facts[kFact].span();
+  const auto alike = std::ranges::count_if(rows, [](float is_alike) { return is_alike > 0; });
+  return 2 * alike >= std::ssize(rows) ? static_cast<double>(judged.value.size()) : 1;
+}
+
 }  // namespace
 
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
@@ -204,6 +216,11 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   const model::AttentionRounding rounding = roundings_of(request.rounding, port, p);
   if (rounding != model::AttentionRounding()) {
     model.source += "; " + describe(rounding, core::dtype_info(request.mode->first).name);
+  }
+  if (port == "dq" || port == "dk" || port == "dbias") {
+    model.shared_roundings = [port](const op::Values& values) {
+      return roundings_of_one_error(output_named(values, port));
+    };
   }
   if (port != "dp_amax") {
     model.shared_slope = [request, p, port](const op::Values& values) {

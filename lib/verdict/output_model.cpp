@@ -108,6 +108,9 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     if (model.shared_slope) {
       model.slope_slack += model.shared_slope(expected_outputs(context, port));
     }
+    if (model.shared_roundings) {
+      model.rounding_copies = std::max(model.rounding_copies, model.shared_roundings(expected_outputs(context, port)));
+    }
     if (values.bit_exact && !model.exact) {
       model.exact = true;
       model.exact_because = "the op defines this output bit for bit";
