@@ -111,7 +111,8 @@ struct Alike {
   }
   /// How many elements are rounded as one, as far as values tell.
   [[nodiscard]] double roundings(std::string_view port) const {
-    return tolerance::attention_bwd_error_model(testing::request_of(problem, kernel.mode), port).shared_roundings(values);
+    return tolerance::attention_bwd_error_model(testing::request_of(problem, kernel.mode), port)
+        .shared_roundings(values);
   }
   [[nodiscard]] double rms(std::string_view port) const {
     const model::ModelRequest request = testing::request_of(problem, kernel.mode);
