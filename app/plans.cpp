@@ -31,8 +31,8 @@ constexpr std::uint64_t kMaxCases = 10'000'000;
 class CaseUnion {
  public:
   void add(std::vector<plan::Case> part, std::vector<plan::Case>& whole) {
-    if (whole.empty() &&
-        are_all_different(part)) {  // nearly always, and a million cases are not to be moved one by one
+    // Nearly always, and a million cases are not to be moved one by one.
+    if (whole.empty() && are_all_different(part)) {
       whole = std::move(part);
       return;
     }

@@ -208,15 +208,17 @@ Candidates largest_elements(const op::Port& port, std::span<const std::byte> byt
   core::parallel_chunks(static_cast<std::size_t>(port.batch * port.rows), kRowsPerTask,
                         [&](std::size_t, std::size_t begin, std::size_t end) {
                           std::vector<double> row(static_cast<std::size_t>(port.cols));
-                          for (std::size_t i = begin; i < end; ++i) {
+                          std::vector<std::int64_t> here;  // one more than are computed tells that there are more
+                          for (std::size_t i = begin; i < end && here.size() <= kMost; ++i) {
                             data::load_row(port, bytes, static_cast<std::int64_t>(i), row);
-                            for (std::size_t j = 0; j < row.size(); ++j) {
+                            for (std::size_t j = 0; j < row.size() && here.size() <= kMost; ++j) {
                               if (std::fabs(row[j]) >= least) {
-                                const std::lock_guard lock(mutex);
-                                found.push_back(static_cast<std::int64_t>(i * row.size() + j));
+                                here.push_back(static_cast<std::int64_t>(i * row.size() + j));
                               }
                             }
                           }
+                          const std::lock_guard lock(mutex);
+                          found.insert(found.end(), here.begin(), here.end());
                         });
   std::ranges::sort(found);
   const bool all = found.size() <= kMost;
@@ -227,6 +229,7 @@ Candidates largest_elements(const op::Port& port, std::span<const std::byte> byt
 /// What the largest of some elements should be, and between what it may lie: each errs by the smaller of B and kappa lambda sqrt(V).
 struct LargestExpected {
   double y = 0, least = 0, most = 0;
+  bool all_finite = true;  ///< otherwise nothing is too large
 };
 
 LargestExpected largest_expected(const EvaluationContext& context, const op::Port& port, const model::ErrorModel& model,
@@ -242,6 +245,10 @@ LargestExpected largest_expected(const EvaluationContext& context, const op::Por
   for (std::size_t n = 0; n < elements.size(); ++n) {
     const double y = std::fabs(value[n]), a = static_cast<double>(yardstick.magnitude[n]);
     const double s = static_cast<double>(yardstick.deviation[n]);
+    if (!std::isfinite(y)) {
+      largest.all_finite = false;
+      continue;
+    }
     const double v = model.var_second * s * s + model.var_magnitude * a * a +
                      (model.var_value + model.var_coherent) * y * y + model.var_absolute;
     const double bound = model.bound_magnitude * a + model.bound_value * y + model.bound_absolute;
@@ -270,7 +277,8 @@ Criterion judge_amax(const EvaluationContext& context, const ComparedPort& compa
   const Candidates candidates = largest_elements(port, compared.bytes(), stored);
   const LargestExpected expected = largest_expected(context, port, model, operands, candidates.elements);
   const bool is_less = amax < expected.y;
-  const double off = is_less || candidates.all ? std::fabs(amax - expected.y) : 0;
+  const bool has_most = candidates.all && expected.all_finite;
+  const double off = is_less || has_most ? std::fabs(amax - expected.y) : 0;
   const double ratio = off == 0 ? 0 : off / (is_less ? expected.y - expected.least : expected.most - expected.y);
   const double measured =
       is_stored_as(amax, stored, port, model.output_scale) ? ratio : std::numeric_limits<double>::infinity();

@@ -59,6 +59,12 @@ class SampledTest(CliTest):
             with self.subTest(fault):
                 self.assertEqual(self.failing(FP8, fault), ["amax of all"])
 
+    def test_an_amax_of_zeros(self):
+        """All elements are the largest, and more than are computed."""
+        zeros = {**FP8, "inputs": {"distribution": "constant", "value": 0}}
+        self.assertEqual(self.failing(zeros, None, code=4), [])
+        self.assertEqual(self.criterion("amax of all")["measured"], 0)
+
     def test_the_option_refuses_what_is_no_number_of_operations(self):
         for text in ("0", "-1", "1e", "inf", "many", ""):
             with self.subTest(text):

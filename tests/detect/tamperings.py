@@ -84,6 +84,8 @@ def is_unchanged(record):
 
 def e4m3(code):
     exponent, fraction = code >> 3 & 15, code & 7
+    if code & 127 == 127:
+        return float("nan")
     magnitude = (8 + fraction) * 2.0 ** (exponent - 10) if exponent else fraction * 2.0**-9
     return -magnitude if code & 128 else magnitude
 
