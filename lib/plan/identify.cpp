@@ -1,10 +1,12 @@
 #include "plan/identify.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <string_view>
 #include <tuple>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -62,6 +64,20 @@ std::vector<std::size_t> sorted_fields(const op::Op& op) {
   return order;
 }
 
+bool has_same_signs(const data::Distribution& a, const data::Distribution& b) {
+  return std::ranges::equal(a.params, b.params, [](const op::Value& x, const op::Value& y) {
+    const auto *one = std::get_if<double>(&x), *other = std::get_if<double>(&y);
+    return one == nullptr || other == nullptr || std::signbit(*one) == std::signbit(*other);
+  });
+}
+
+/// Whether equal inputs are spelled alike: 0 and -0 are equal, and are not.
+bool are_spelled_alike(const InputSpec& a, const InputSpec& b) {
+  return has_same_signs(a.common, b.common) && std::ranges::equal(a.ports, b.ports, [](const auto& x, const auto& y) {
+           return has_same_signs(x.second, y.second);
+         });
+}
+
 bool is_listed(const op::Field& field, const op::Value& value) {
   return field.required || value != field.fallback;
 }
@@ -108,11 +124,10 @@ void Identifier::take_op(const Case& c) {
 }
 
 void Identifier::take_settings(const Case& c) {
-  if (known_ && c.inputs == inputs_ && c.environment == environment_ && c.algorithms == algorithms_ &&
-      c.backend == backend_) {
+  if (known_ && c.inputs == inputs_ && are_spelled_alike(c.inputs, inputs_) && c.environment == environment_ &&
+      c.algorithms == algorithms_ && c.backend == backend_) {
     return;
   }
-  known_ = true;
   inputs_ = c.inputs;
   environment_ = c.environment;
   algorithms_ = c.algorithms;
@@ -124,6 +139,7 @@ void Identifier::take_settings(const Case& c) {
   inputs_segment_ = inputs_segment(c.inputs);
   environment_segment_ = environment_segment(c.environment);
   json_settings_ = settings_text(c);
+  known_ = true;
 }
 
 void Identifier::identify(Case& c) {

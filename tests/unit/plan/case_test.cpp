@@ -53,6 +53,14 @@ TEST(Identifier, seeds_and_algorithms_and_environment) {
             "CUBLAS_WORKSPACE_CONFIG=:4096:8,NVIDIA_TF32_OVERRIDE=unset");
 }
 
+TEST(Identifier, tells_zeros_by_their_signs) {
+  const Plan plan = testing::load(testing::with_case(
+      R"("inputs": [{"distribution": "constant", "value": 0.0}, {"distribution": "constant", "value": -0.0}])"));
+  ASSERT_EQ(plan.cases.size(), 2U);
+  EXPECT_NE(plan.cases[0].id, plan.cases[1].id);
+  EXPECT_NE(plan.cases[0].digest, plan.cases[1].digest);
+}
+
 TEST(Identifier, follows_the_backend_that_is_set_later) {
   Case c = only_case(R"("backend": "auto")");
   EXPECT_EQ(c.id, "gemm/m=1,n=1,k=1/bf16/auto");
