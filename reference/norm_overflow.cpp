@@ -65,7 +65,7 @@ op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, dou
     return {outputs.y.index, at, false};
   }
   const Tracked y = Tracked(0 * factor) + Tracked(beta);
-  return {outputs.y.index, at, true, y.y, y.b, y.v};
+  return {outputs.y.index, at, true, y.y, y.b, std::sqrt(y.v)};
 }
 
 }  // namespace

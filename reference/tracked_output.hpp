@@ -72,7 +72,7 @@ class TrackedOutput {
     }
   }
 
-  /// An element about which the op says nothing (an expert at the boundary of a tie).
+  /// An element about which the op says nothing (it may overflow in one order of summation and not in another).
   void set_undetermined(std::size_t i, double y) {
     out_.value[i] = y;
     if (!out_.magnitude.empty()) {

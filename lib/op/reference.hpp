@@ -66,7 +66,7 @@ struct OutputValues {
   /// Of tracked references (Reference::yardsticks is null), per element, before the output is rounded or scaled:
   /// magnitude = B, the deterministic bound on |error|; deviation = sqrt(V), V the predicted square of the error: FP32
   /// holds the root wherever it holds the value, and the square of neither small nor large ones. An infinite B says that
-  /// the element is not determined (an expert at the boundary of a tie). Empty for bit_exact ports.
+  /// the element is not determined (it may overflow in one order). Empty for bit_exact ports.
   core::Buffer<float> magnitude;
   core::Buffer<float> deviation;
   /// A of tracked references, per element: the sum of the magnitudes of the terms of y, with which errors can be compared
@@ -97,8 +97,8 @@ struct OutputValues {
     std::int64_t end = 0;
   };
   std::vector<Range> outside;
-  /// Elements [begin, end), by flat index, in whose rows or columns FP32 sums may overflow: `value` is right if they do not,
-  /// and Reference::settle says what else may be.
+  /// Elements [begin, end), by flat index, in whose rows or columns FP32 sums may overflow, or scores are tied: `value` is
+  /// right unless they do, or one way, and Reference::settle says what else may be.
   std::vector<Range> open;
 };
 

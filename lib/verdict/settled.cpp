@@ -1,6 +1,8 @@
 #include "verdict/settled.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
@@ -55,9 +57,10 @@ void settle(op::OutputValues& output, const op::Settled& settled) {
 }
 
 std::string key_of(std::span<const op::Settled> all) {
-  std::vector<std::size_t> which;
+  std::vector<std::uint64_t> which;
   for (const op::Settled& settled : all) {
-    which.insert(which.end(), {settled.output, settled.element, settled.asked ? std::size_t{1} : 0});
+    which.insert(which.end(), {settled.output, settled.element, settled.asked ? std::uint64_t{1} : 0,
+                               std::bit_cast<std::uint64_t>(settled.value)});
   }
   return core::digest_of(std::as_bytes(std::span(which))).hex();
 }

@@ -1,6 +1,9 @@
 // The reference of the router by hand: scores, choices, ties that may go either way, and what is not judged.
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -20,7 +23,6 @@ using testing::value_of;
 using Numbers = std::vector<double>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr float kUndetermined = 1e38F;
 const double kNan = std::nan("");
 
 Problem router(std::int64_t experts, std::int64_t topk, const char* score, double scaling = 1,
@@ -78,34 +80,61 @@ TEST(RouterTopk, settled_choices_have_bounds) {
   }
 }
 
-// Experts 0, 2 and 3 are equal: any one of them may come second.
+/// What is right beside the reference's own choice, as elements of the two outputs; empty if nothing.
+std::map<std::string, std::map<std::size_t, op::Settled>> settled_by(const Problem& problem, const Inputs& inputs,
+                                                                     const Numbers& map) {
+  const op::Values expected = evaluate(problem, inputs);
+  const std::vector<op::Operand> operands = testing::operands_of(problem, inputs);
+  const std::vector<op::Delivered> outputs = {{"probs", map}, {"routing_map", map, core::Dtype::uint8}};
+  std::map<std::string, std::map<std::size_t, op::Settled>> found;
+  for (const op::Settled& one : problem.reference.settle({&problem.params, operands, &expected, outputs})) {
+    found[std::string(expected.outputs.at(one.output).port)][one.element] = one;
+  }
+  return found;
+}
+
+// Experts 0, 2 and 3 are equal: any one of them may come second, and the weights are those of the choice.
 TEST(RouterTopk, ties_may_go_either_way) {
-  for (const char* score : {"softmax_pre", "softmax_post", "sigmoid"}) {
-    const op::Values values = evaluate(router(5, 2, score), {{"logits", {1, 5, 1, 1, -3}}});
-    const op::OutputValues& map = output_named(values, "routing_map");
-    const op::OutputValues& probs = output_named(values, "probs");
-    for (const std::size_t tied : {0U, 2U, 3U}) {
-      EXPECT_GT(map.magnitude[tied], kUndetermined) << score << " " << tied;
-      EXPECT_GT(probs.magnitude[tied], kUndetermined) << score << " " << tied;
+  const Inputs at = {{"logits", {std::log(2.0), std::log(4.0), std::log(2.0), std::log(2.0), 0}}};
+  for (const auto& [score, first, second] :
+       {std::tuple{"softmax_pre", 4.0 / 11, 2.0 / 11}, {"softmax_post", 4.0 / 6, 2.0 / 6}, {"sigmoid", 6.0 / 11, 5.0 / 11}}) {
+    const Problem p = router(5, 2, score);
+    EXPECT_EQ(value_of(p, at, "routing_map"), (Numbers{1, 1, 0, 0, 0}));
+    for (const std::size_t tied : {2U, 3U}) {
+      Numbers map = {0, 1, 0, 0, 0};
+      map[tied] = 1;
+      auto settled = settled_by(p, at, map);
+      for (std::size_t expert = 0; expert < 5; ++expert) {
+        EXPECT_EQ(settled["routing_map"].at(expert).value, map[expert]);
+        const op::Settled& weight = settled["probs"].at(expert);
+        EXPECT_NEAR(weight.value, expert == 1 ? first : expert == tied ? second : 0, 1e-15) << score << " " << expert;
+        EXPECT_TRUE(weight.asked);
+        EXPECT_EQ(weight.magnitude > 0, map[expert] == 1);
+        EXPECT_LT(weight.magnitude, 1e-5);
+      }
     }
-    EXPECT_EQ(map.magnitude[1], 0);
-    EXPECT_EQ(map.value[1], 1);
-    EXPECT_EQ(map.magnitude[4], 0);
-    EXPECT_EQ(map.value[4], 0);
-    EXPECT_EQ(probs.magnitude[4], 0);
-    // Where the weights are divided by a sum over the chosen ones, they depend on the choice.
-    EXPECT_EQ(probs.magnitude[1] > kUndetermined, std::string_view(score) != "softmax_pre");
+  }
+}
+
+TEST(RouterTopk, other_choices_are_wrong) {
+  const Problem p = router(5, 2, "softmax_pre");
+  const Inputs at = {{"logits", {1, 5, 1, 1, -3}}};
+  EXPECT_TRUE(settled_by(p, at, {0, 1, 0, 0, 1}).empty()) << "an expert below the tied ones";
+  EXPECT_TRUE(settled_by(p, at, {1, 0, 1, 0, 0}).empty()) << "the first one left out";
+  EXPECT_TRUE(settled_by(p, at, {1, 1, 1, 0, 0}).empty()) << "three";
+  EXPECT_TRUE(settled_by(p, at, {0, 1, 0, 0, 0}).empty()) << "one";
+  const op::Values values = evaluate(p, at);
+  for (std::size_t expert = 0; expert < 5; ++expert) {
+    EXPECT_EQ(output_named(values, "routing_map").magnitude[expert], 0) << "asked of every element";
   }
 }
 
 TEST(RouterTopk, near_ties_within_fp32s_error_may_go_either_way) {
   for (const auto& [gap, settled] : {std::pair{0x1p-24, false}, {0x1p-14, true}}) {
-    const op::Values values = evaluate(router(3, 1, "softmax_pre"), {{"logits", {0.5, 0.5 + gap, -1}}});
-    const op::OutputValues& map = output_named(values, "routing_map");
-    EXPECT_EQ(map.value[1], 1);
-    EXPECT_EQ(map.magnitude[0] == 0, settled) << gap;
-    EXPECT_EQ(map.magnitude[1] == 0, settled) << gap;
-    EXPECT_EQ(map.magnitude[2], 0);
+    const Inputs at = {{"logits", {0.5, 0.5 + gap, -1}}};
+    EXPECT_EQ(value_of(router(3, 1, "softmax_pre"), at, "routing_map"), (Numbers{0, 1, 0}));
+    EXPECT_EQ(settled_by(router(3, 1, "softmax_pre"), at, {1, 0, 0}).empty(), settled) << gap;
+    EXPECT_TRUE(settled_by(router(3, 1, "softmax_pre"), at, {0, 0, 1}).empty());
   }
 }
 
@@ -126,10 +155,9 @@ TEST(RouterTopk, masked_experts) {
     }
   }
   // Two masked ones are tied for the last place.
-  const op::Values two = evaluate(router(3, 2, "softmax_pre"), {{"logits", {-kInfinity, 1, -kInfinity}}});
-  EXPECT_GT(output_named(two, "routing_map").magnitude[0], kUndetermined);
-  EXPECT_GT(output_named(two, "routing_map").magnitude[2], kUndetermined);
-  expect_near(value_of(two, "probs"), {0, 1, 0});
+  const Inputs tied = {{"logits", {-kInfinity, 1, -kInfinity}}};
+  expect_near(value_of(router(3, 2, "softmax_pre"), tied, "probs"), {0, 1, 0});
+  EXPECT_EQ(settled_by(router(3, 2, "softmax_pre"), tied, {0, 1, 1})["routing_map"].at(2).value, 1);
 }
 
 TEST(RouterTopk, nan_is_not_judged) {

@@ -4,6 +4,7 @@ from drawing import MOST_ELEMENTS, Clean, multiple
 from families import SEEN
 
 BITS = ["exact"]
+ALIKE = {"distribution": "constant", "value": 1}
 
 
 def case(op, mode="fp32", **params):
@@ -40,6 +41,10 @@ FAULTS = [
     ("not_normalised", router("sigmoid"), SEEN),
     ("scaling_ignored", router(scaling=2.5), SEEN),
     ("bf16_scores", router(), SEEN),
+    # All experts are tied: whichever the device takes, their weights are known.
+    ("not_normalised", {**router("sigmoid"), "inputs": ALIKE}, SEEN),
+    ("softmax_elsewhere", {**router("softmax_post"), "inputs": ALIKE}, SEEN),
+    ("one_expert_less", {**router(), "inputs": ALIKE}, SEEN),
 ]
 
 
