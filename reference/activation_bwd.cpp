@@ -131,7 +131,7 @@ op::Reference activation_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.mistakes = &activation_bwd_mistakes;
-  reference.version = "activation_bwd-3";
+  reference.version = "activation_bwd-4";
   return reference;
 }
 

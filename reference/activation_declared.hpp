@@ -41,6 +41,9 @@ inline Tracked certain(double y, double distance) {
 inline constexpr double kTanhIsOne = 10.5;
 inline constexpr double kErfIsOne = 4;
 inline constexpr double kSigmoidIsOne = 17.4;
+/// Below its negative, exp(-t) overflows and exp(t) vanishes in FP32: the sigmoid is 0, whichever of them is used. What may be
+/// flushed of a subnormal one would otherwise be a bound of 2^-126 t on t s.
+inline constexpr double kSigmoidIsZero = 104;
 
 /// tanhf: 2 ulp (CUDA C++ Programming Guide, mathematical functions).
 inline float saturating_tanh(float x) {
@@ -87,6 +90,10 @@ inline Tracked logistic(const Tracked& t, Sigmoid kind) {
   constexpr double kLargest = 0x1p127;
   if (t.y - t.b > kSigmoidIsOne) {
     return certain(1 / (1 + std::exp(-t.y)), std::exp(-t.y));
+  }
+  if (-t.y - t.b > kSigmoidIsZero) {
+    const double y = 1 / (1 + std::exp(-t.y));
+    return certain(y, y);
   }
   const Tracked power = exponential(-t, kind == Sigmoid::fast);
   if (power.y >= kLargest) {

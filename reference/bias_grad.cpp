@@ -127,7 +127,7 @@ op::Values values(const op::ReferenceRequest& request) {
 op::Reference bias_grad_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "bias_grad-3";
+  reference.version = "bias_grad-4";
   reference.mistakes = &bias_grad_mistakes;
   return reference;
 }

@@ -89,6 +89,10 @@ TEST(ActivationBound, is_small_where_the_function_saturates) {
     const op::Values values = backward(kind(name), {1}, {-1000});
     EXPECT_LE(static_cast<double>(values.outputs[0].magnitude[0]), 0x1p-100) << name;
   }
+  for (const char* name : {"silu", "qgelu"}) {
+    const op::Values huge = backward(kind(name), {1}, {-0x1p124});  // exp(-x) overflows: the sigmoid is 0
+    EXPECT_LE(static_cast<double>(huge.outputs[0].magnitude[0]), 0x1p-100) << name;
+  }
 }
 
 // Near -5.1 the slope of gelu is what is left of 1 + tanh: nothing, or 2^-25. Times infinity, or beyond FP32, the result

@@ -10,6 +10,7 @@ GATED = ["geglu", "swiglu", "reglu", "qgeglu", "sreglu", "clamped_swiglu"]
 OUTPUTS = ["default"] * 3 + FP8
 MXFP8 = ["mxfp8_e4m3", "mxfp8_e5m2"]
 
+HUGE = {"distribution": "log_uniform", "low": 120, "high": 124}  # of either sign: the sigmoid is 0 or 1
 MX = {"output": "mxfp8_e4m3", "layout": "both"}
 
 
@@ -77,6 +78,7 @@ FAULTS = [
     ("last_row_missing", bias("relu", mode="fp16", distribution="exact", rows=3000), ["exact"]),
     ("bf16_sum", bias(), SEEN),
     ("bf16_sum", bias("gelu", mode="bf16"), SEEN),
+    ("bf16_sum", case("bias_grad", "fp32", "log_uniform", {"low": 0, "high": 1, "x": HUGE}, fused="silu"), SEEN),
     ("sum_of_dy", bias("gelu"), SEEN),
     ("sum_of_dy", bias("relu", mode="bf16"), SEEN),
     ("sum_of_rounded", bias("silu", mode="bf16", output="fp8_e4m3"), SEEN),
