@@ -140,7 +140,7 @@ op::Reference layernorm_fwd_reference() {
   reference.diagnose = &diagnose;
   reference.gates = norm_gates();
   reference.mistakes = &layernorm_fwd_mistakes;
-  reference.version = "layernorm_fwd-7";
+  reference.version = "layernorm_fwd-8";
   return reference;
 }
 

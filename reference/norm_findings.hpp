@@ -22,7 +22,9 @@ namespace numcheck::reference {
 ///   row scale error   the mean of rho_i with weights 1 / (R_i + O_i). From 8 rows on, a gate:
 ///                     kappa (2 sqrt(mean R) + 5 standard errors of the O_i) + 4 u; R does not shrink with the number
 ///                     of rows, and O_i not with that of rows whose results are the same, because equal rows have equal
-///                     errors. Its text names the worst row if few are off.
+///                     errors. An FP32 output beyond that is fitted to its roundings alone: O_i is no smaller than the
+///                     square of what these leave in the row, and twice their mean is added. Its text names the worst row
+///                     if few are off.
 ///   row regression    (v_i + epsilon) / (1 + rho_i)^2 ~ (1 + b) v_i + epsilon + d: the relative error b of the
 ///                     variance (1 / (n - 1) for n - 1 instead of n) and the error d of epsilon, as text if they
 ///                     explain the rows' scales.

@@ -128,9 +128,8 @@ class RoutedToken {
     const auto k = static_cast<std::size_t>(p_.topk);
     std::for_each_n(order.begin(), k, [this](std::size_t expert) { chosen_[expert] = true; });
     for (std::size_t in = 0; in < k && k < order.size() && !tied_; ++in) {
-      tied_ = std::any_of(order.begin() + static_cast<std::ptrdiff_t>(k), order.end(), [&](std::size_t out) {
-        return within_errors(scores_[order[in]], scores_[out]);
-      });
+      tied_ = std::any_of(order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
+                          [&](std::size_t out) { return within_errors(scores_[order[in]], scores_[out]); });
     }
   }
 

@@ -95,7 +95,8 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
   const std::size_t probs = index_of("probs"), map = index_of("routing_map");
   std::vector<op::Settled> settled;
   for (const op::OutputValues::Range& open : expected[map].open) {
-    for (auto first = static_cast<std::size_t>(open.begin); first < static_cast<std::size_t>(open.end); first += experts) {
+    for (auto first = static_cast<std::size_t>(open.begin); first < static_cast<std::size_t>(open.end);
+         first += experts) {
       RoutedToken<Tracked> token(p, logits.data + first);
       if (!token.choose_instead(delivered_choice(request, first, experts))) {
         continue;
@@ -104,8 +105,8 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
         const bool chosen = token.chosen(expert);
         const Tracked weight = chosen ? token.weight(expert) : Tracked(0.0);
         settled.push_back({map, first + expert, true, chosen ? 1.0 : 0.0, 0, 0});
-        settled.push_back({probs, first + expert, std::isfinite(weight.y), std::isfinite(weight.y) ? weight.y : 0, weight.b,
-                           std::sqrt(weight.v)});
+        settled.push_back({probs, first + expert, std::isfinite(weight.y), std::isfinite(weight.y) ? weight.y : 0,
+                           weight.b, std::sqrt(weight.v)});
       }
     }
   }

@@ -96,8 +96,9 @@ std::map<std::string, std::map<std::size_t, op::Settled>> settled_by(const Probl
 // Experts 0, 2 and 3 are equal: any one of them may come second, and the weights are those of the choice.
 TEST(RouterTopk, ties_may_go_either_way) {
   const Inputs at = {{"logits", {std::log(2.0), std::log(4.0), std::log(2.0), std::log(2.0), 0}}};
-  for (const auto& [score, first, second] :
-       {std::tuple{"softmax_pre", 4.0 / 11, 2.0 / 11}, {"softmax_post", 4.0 / 6, 2.0 / 6}, {"sigmoid", 6.0 / 11, 5.0 / 11}}) {
+  for (const auto& [score, first, second] : {std::tuple{"softmax_pre", 4.0 / 11, 2.0 / 11},
+                                             {"softmax_post", 4.0 / 6, 2.0 / 6},
+                                             {"sigmoid", 6.0 / 11, 5.0 / 11}}) {
     const Problem p = router(5, 2, score);
     EXPECT_EQ(value_of(p, at, "routing_map"), (Numbers{1, 1, 0, 0, 0}));
     for (const std::size_t tied : {2U, 3U}) {
