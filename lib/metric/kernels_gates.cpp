@@ -207,7 +207,7 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   }
   Vi wide_error{};
   for (int s = 0; s < kParts; ++s) {
-    const auto lane = static_cast<std::size_t>(s * kWidth);
+    const auto lane = static_cast<std::size_t>(s) * kWidth;
     wide_error |= add_errors<narrow>(got, expected, lane, size, units, block, running.part[s]) > kMaxError;
   }
   if (narrow) {

@@ -112,7 +112,9 @@ const Members<Statistics>& error_members() {
            "-log2(rho / (0.425 sqrt(n))): significant bits of a format whose rounding alone would give this error. Of "
            "products a b in FP32, rho is the root mean square of e / sqrt(sum (a b)^2), and n how many of the two "
            "operands have numbers that shorter formats do not hold; NaN where FP32 does not hold these roots. "
-           "Elsewhere rho is rel_l2, and n is 1",
+           "Elsewhere rho is rel_l2, and n is 1: of terms of one sign, whose errors cancel in the sum while the terms "
+           "do "
+           "not, these are more bits than the format has",
            "bits", "0.425 2^-p is the relative rms error of rounding normal variables to p bits"),
        &at<&Statistics::effective_bits>},
       {"max_ulp", measure("largest |e| / ulp(y): large where y is small by cancellation", "ulp of the output", kHigham),
@@ -129,8 +131,9 @@ const Members<Statistics>& error_members() {
            "ulp of the output", kHigham),
        &of_terms<&TermStatistics::max_ulp>},
       {"backward_error",
-       optional_measure("componentwise backward error, largest |e| / A; null as for max_ulp_at_magnitude", "1",
-                        "Oettli and Prager, Numerische Mathematik 6, 1964"),
+       optional_measure("componentwise backward error, largest |e| / A, infinite where A is 0 because the terms "
+                        "underflow; null as for max_ulp_at_magnitude",
+                        "1", "Oettli and Prager, Numerische Mathematik 6, 1964"),
        &of_terms<&TermStatistics::backward_error>},
       {"backward_error_scaled",
        optional_measure("largest |e| / (u sqrt(k) A), u the unit roundoff of the output's format and k the number of "
@@ -144,7 +147,9 @@ const Members<Statistics>& error_members() {
         {"anyOf", json::array({{{"type", "null"}}, list_of(count("elements"))})}},
        &of_terms<&TermStatistics::condition_histogram>},
       {"flip_rate",
-       optional_measure("exact_mismatch / elements, of 16- and 8-bit floating-point outputs; else null", "1"),
+       optional_measure("exact_mismatch / elements, NaN and infinities included, of 16- and 8-bit "
+                        "floating-point outputs; else null",
+                        "1"),
        [](const Statistics& s) { return number_or_null(s.flip_rate); }},
       {"flip_rate_predicted",
        optional_measure(
@@ -177,8 +182,15 @@ const Members<Statistics>& gate_members() {
       {"slope", measure("G3: slope of e on y, weighted with 1 / V", "1"), &at<&Statistics::slope>},
       {"slope_se", measure("standard error of the slope, from the scatter of rows and columns", "1"),
        &at<&Statistics::slope_se>},
-      {"intercept", measure("mean_signed / rms_expected", "1"), &at<&Statistics::intercept>},
-      {"toward_zero", measure("share of the elements with an error that err toward zero, 0 to 1", "1"),
+      {"intercept",
+       measure("mean_signed / rms_expected; like e against the reference of the operands as "
+               "the mode converts them, so what the conversion does is not in it",
+               "1"),
+       &at<&Statistics::intercept>},
+      {"toward_zero",
+       measure("share of the elements with an error that err toward zero, 0 to 1: of the "
+               "arithmetic and of storing the output; operands that are truncated show in total_error",
+               "1"),
        &at<&Statistics::toward_zero>},
       {"rounding_ratio",
        measure("12 times the mean of (e / ulp(y))^2 over rounding_elements, which is 1 for uniform noise", "1"),

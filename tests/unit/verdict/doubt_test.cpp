@@ -46,5 +46,33 @@ TEST(Doubt, of_cases_whose_fakes_were_all_dropped) {
   EXPECT_EQ(doubt_about_fakes(outputs), "");
 }
 
+TEST(Doubt, of_a_single_number_that_any_other_might_be) {
+  using Outcome = tolerance::Fake::Outcome;
+  OutputResult single = output(1, 1);
+  EXPECT_EQ(doubt_about(single, true, {}), "") << "no fakes: judged by gates of its own";
+  single.certificate.fakes = {
+      {"zeros", Outcome::accepted, ""}, {"nan", Outcome::rejected, ""}, {"infinity", Outcome::rejected, ""}};
+  EXPECT_EQ(doubt_about(single, true, {}),
+            "d: no other number could be told from this single one, so passing proves nothing");
+  EXPECT_EQ(doubt_about(single, false, {}), "") << "only the main output";
+  EXPECT_EQ(doubt_about(single, true, {.min_judged = 0.0}), "") << "the plan knows";
+  single.certificate.fakes[0].outcome = Outcome::rejected;
+  EXPECT_EQ(doubt_about(single, true, {}), "");
+  OutputResult two = output(2, 2);
+  two.certificate.fakes = {{"zeros", Outcome::accepted, ""}};
+  EXPECT_EQ(doubt_about(two, true, {}), "") << "of more numbers, the certificate says it";
+}
+
+TEST(Doubt, of_a_precision_that_nothing_explains) {
+  RunResult run;
+  run.expected_class = model::PrecisionClass::tf32_rne;
+  run.run.observed = model::PrecisionClass::tf32_truncated;
+  EXPECT_EQ(doubt_about_class(run), "") << "another one is a failure of its own";
+  run.run.observed = model::PrecisionClass::unknown;
+  EXPECT_NE(doubt_about_class(run), "");
+  run.expected_class = model::PrecisionClass::native;
+  EXPECT_EQ(doubt_about_class(run), "") << "nothing was asked";
+}
+
 }  // namespace
 }  // namespace numcheck::verdict
