@@ -312,7 +312,7 @@ std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-15";
+  reference.version = "attention_bwd-16";
   reference.mistakes = &attention_bwd_mistakes;
   reference.derive = &derive;
   reference.findings = &judge_attention_itself;

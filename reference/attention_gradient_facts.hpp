@@ -48,10 +48,10 @@ class GradientFacts {
     double score_common = 0, dot = 0, dot_second = 0, dot_variance = 0, statistic = 0;
     bool equal_values = false;
   };
-  /// GradientFact::equal_values of d_v products with that sum and sum of squares.
+  /// GradientFact::equal_values of d_v products with that sum and sum of squares; not of none.
   [[nodiscard]] static bool are_equal_values(const op::AttentionParams& p, double sum, double squares) {
     const auto width = static_cast<double>(p.value_channels());
-    return round_alike(width, squares * width - sum * sum, sum * sum);
+    return sum != 0 && round_alike(width, squares * width - sum * sum, sum * sum);
   }
   static void store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at);
   /// A term of each pair that was added last, before it is weighed with |x|^2; of dq, dk and dv only if the case is

@@ -97,16 +97,16 @@ void set(std::span<float> bound, std::span<float> deviation, std::size_t at, con
   deviation[at] = known ? upward(std::sqrt(e.variance)) : std::numeric_limits<float>::infinity();
 }
 
-/// Where most rows have products of do and v that are all alike, dp has the same error in all of them, and so have all elements:
-/// how many of them it moves to another number is one draw.
+/// Rows whose products of do and v are all alike have the same error of dp in all elements: how many of these it moves to
+/// another number is one draw.
 double roundings_of_one_error(const op::OutputValues& judged) {
   constexpr auto kFact = static_cast<std::size_t>(GradientFact::equal_values);
   if (judged.row_facts.size() <= kFact || judged.row_facts[kFact].empty()) {
     return 1;
   }
   const std::span<const float> rows = judged.row_facts[kFact].span();
-  const auto alike = std::ranges::count_if(rows, [](float is_alike) { return is_alike > 0; });
-  return 2 * alike >= std::ssize(rows) ? static_cast<double>(judged.value.size()) : 1;
+  const auto alike = static_cast<double>(std::ranges::count_if(rows, [](float is_alike) { return is_alike > 0; }));
+  return std::max(1.0, static_cast<double>(judged.value.size()) * alike / static_cast<double>(rows.size()));
 }
 
 }  // namespace

@@ -154,6 +154,15 @@ TEST(AttentionEqualTerms, of_values_are_rounded_as_one) {
   }
 }
 
+TEST(AttentionEqualTerms, of_a_few_rows_are_rounded_as_so_many_elements) {
+  Alike alike(0, 1e-8);
+  op::OutputValues& dq = *std::ranges::find(alike.values.outputs, "dq", &op::OutputValues::port);
+  const std::span<float> rows = dq.row_facts.at(static_cast<std::size_t>(GradientFact::equal_values)).span();
+  ASSERT_GE(rows.size(), 8U);
+  std::ranges::fill(rows.subspan(3), 0.0F);
+  EXPECT_EQ(alike.roundings("dq"), static_cast<double>(dq.value.size() / rows.size() * 3));
+}
+
 TEST(AttentionEqualTerms, are_none_of_inputs_that_differ) {
   for (const double spread : {1e-3, 1.0}) {
     const Alike different(0, spread);
