@@ -4,6 +4,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/mxfp8.hpp"
 #include "reference/references.hpp"
@@ -82,6 +83,7 @@ op::Reference activation_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.mistakes = &activation_fwd_mistakes;
+  reference.on_rows = &on_activation_rows<op::ActivationParams>;
   reference.version = "activation_fwd-3";
   return reference;
 }

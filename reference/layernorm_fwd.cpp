@@ -1,13 +1,18 @@
 #include "op/layernorm_fwd.hpp"
 
 #include <cmath>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "reference/flushed_subnormals.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_diagnosis.hpp"
 #include "reference/norm_findings.hpp"
+#include "reference/norm_formula.hpp"
+#include "reference/norm_lanes.hpp"
 #include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
 #include "reference/references.hpp"
@@ -29,49 +34,70 @@ struct Problem {
   op::Operand beta;
 };
 
+/// Rows whose FP32 sums may overflow.
+struct Open {
+  OpenRows rows, means;
+};
+
+template <class Scalar>
+void normalise_row(const Problem& problem, std::span<const Scalar> factors, std::size_t i, Open& open, Outputs& out) {
+  const std::span<const double> x = row_of(problem.x, i);
+  const Scalar mean = row_mean<Scalar>(x);
+  const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
+  const RowRange range = range_of(x, tolerance::value_of(mean), bound_of(mean));
+  const double absolute = mean_magnitude(x);
+  out.mu.set_terms(i, absolute);
+  if (!range.finite && range.sum_may_overflow) {  // an infinity may meet one from an overflow
+    out.mu.set_undetermined(i, 0);
+  } else {
+    out.mu.set(i, mean);
+  }
+  // With epsilon = 0, the variance of equal elements is 0, or the square of the mean's rounding error.
+  const bool variance_is_error =
+      std::isinf(tolerance::value_of(rsigma)) && bound_of(mean) > 0 && epsilon_of(problem.p) == 0;
+  open.means.note(i, range.finite && range.sum_may_overflow);
+  open.rows.note(i, range.finite && (range.sum_may_overflow || range.squares_may_overflow));
+  if (range.finite && variance_is_error) {
+    out.rsigma.set_undetermined(i, 0);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      out.y.set_undetermined(i * x.size() + j, 0);
+    }
+    return;
+  }
+  out.rsigma.set(i, rsigma);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const Scalar normalised = normalised_element(Scalar(x[j]), mean, rsigma);
+    const Scalar y = multiplied_and_added(normalised, factors[j], Scalar(problem.beta.data[j]));
+    out.y.set(i * x.size() + j, in_any_order(y, x[j] - tolerance::value_of(mean), tolerance::value_of(rsigma),
+                                             tolerance::value_of(factors[j])));
+    out.y.set_terms(i * x.size() + j, std::fabs(tolerance::value_of(factors[j]) * tolerance::value_of(rsigma)) *
+                                              (std::fabs(x[j]) + absolute) +
+                                          std::fabs(problem.beta.data[j]));
+  }
+}
+
 template <class Scalar>
 void normalise(const Problem& problem, Outputs& out) {
   const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
-  OpenRows open(static_cast<std::size_t>(problem.p.rows));
-  OpenRows open_means(open.size());
-  core::parallel_for(open.size(), [&](std::size_t i) {
-    const std::span<const double> x = row_of(problem.x, i);
-    const Scalar mean = row_mean<Scalar>(x);
-    const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
-    const RowRange range = range_of(x, tolerance::value_of(mean), bound_of(mean));
-    const double absolute = mean_magnitude(x);
-    out.mu.set_terms(i, absolute);
-    if (!range.finite && range.sum_may_overflow) {  // an infinity may meet one from an overflow
-      out.mu.set_undetermined(i, 0);
-    } else {
-      out.mu.set(i, mean);
-    }
-    // With epsilon = 0, the variance of equal elements is 0, or the square of the mean's rounding error.
-    const bool variance_is_error =
-        std::isinf(tolerance::value_of(rsigma)) && bound_of(mean) > 0 && epsilon_of(problem.p) == 0;
-    open_means.note(i, range.finite && range.sum_may_overflow);
-    open.note(i, range.finite && (range.sum_may_overflow || range.squares_may_overflow));
-    if (range.finite && variance_is_error) {
-      out.rsigma.set_undetermined(i, 0);
-      for (std::size_t j = 0; j < x.size(); ++j) {
-        out.y.set_undetermined(i * x.size() + j, 0);
-      }
-      return;
-    }
-    out.rsigma.set(i, rsigma);
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      const Scalar normalised = (Scalar(x[j]) - mean) * rsigma;
-      const Scalar y = multiplied_and_added(normalised, factors[j], Scalar(problem.beta.data[j]));
-      out.y.set(i * x.size() + j, in_any_order(y, x[j] - tolerance::value_of(mean), tolerance::value_of(rsigma),
-                                               tolerance::value_of(factors[j])));
-      out.y.set_terms(i * x.size() + j, std::fabs(tolerance::value_of(factors[j]) * tolerance::value_of(rsigma)) *
-                                                (std::fabs(x[j]) + absolute) +
-                                            std::fabs(problem.beta.data[j]));
-    }
-  });
-  open_means.leave(1, out.mu);
-  open.leave(1, out.rsigma);
-  open.leave(static_cast<std::size_t>(problem.p.hidden), out.y);
+  const auto rows = static_cast<std::size_t>(problem.p.rows);
+  Open open{OpenRows(rows), OpenRows(rows)};
+  const auto one = [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); };
+  if constexpr (std::is_same_v<Scalar, Tracked>) {
+    const NormLanes lanes(problem.x, factors, &problem.beta, epsilon_of(problem.p));
+    lanes.for_each_row(
+        [&](std::size_t i, const NormLanes::Statistics& row) {
+          out.mu.set_terms(i, row.absolute);
+          out.mu.set(i, row.mean);
+          out.rsigma.set(i, row.rsigma);
+          return lanes.set(i, row, out.y);
+        },
+        one);
+  } else {
+    core::parallel_for(rows, one);
+  }
+  open.means.leave(1, out.mu);
+  open.rows.leave(1, out.rsigma);
+  open.rows.leave(static_cast<std::size_t>(problem.p.hidden), out.y);
 }
 
 /// The result of gamma + 1 without rounding.
@@ -140,6 +166,7 @@ op::Reference layernorm_fwd_reference() {
   reference.diagnose = &diagnose;
   reference.gates = norm_gates();
   reference.mistakes = &layernorm_fwd_mistakes;
+  reference.on_rows = &on_rows<op::LayernormFwdParams, &op::LayernormFwdParams::rows>;
   reference.version = "layernorm_fwd-8";
   return reference;
 }

@@ -11,6 +11,7 @@
 #include "core/codec.hpp"
 #include "op/norm_params.hpp"
 #include "op/reference.hpp"
+#include "reference/norm_formula.hpp"
 #include "reference/norm_range.hpp"
 #include "reference/row_sum.hpp"
 #include "tolerance/tracked.hpp"
@@ -74,7 +75,7 @@ template <class Scalar>
 Scalar row_mean_square(std::span<const double> x) {
   tolerance::Sum<Scalar> squares;
   for (const double value : x) {
-    squares.add(Scalar(value) * Scalar(value));
+    squares.add(square_of(Scalar(value)));
   }
   return divided_by_count(squares.result(), x.size());
 }
@@ -99,8 +100,7 @@ template <class Scalar>
 Scalar row_variance(std::span<const double> x, const Scalar& mean) {
   tolerance::Sum<Scalar> squares;
   for (const double value : x) {
-    const Scalar centred = Scalar(value) - mean;
-    squares.add(centred * centred);
+    squares.add(centred_square(Scalar(value), mean));
   }
   return divided_by_count(with_shifted_mean(squares.result(), mean, x.size()), x.size());
 }

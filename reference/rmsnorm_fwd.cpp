@@ -1,12 +1,16 @@
 #include "op/rmsnorm_fwd.hpp"
 
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "reference/flushed_subnormals.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_diagnosis.hpp"
 #include "reference/norm_findings.hpp"
+#include "reference/norm_lanes.hpp"
 #include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
 #include "reference/references.hpp"
@@ -27,27 +31,42 @@ struct Problem {
 };
 
 template <class Scalar>
+void normalise_row(const Problem& problem, std::span<const Scalar> factors, std::size_t i, OpenRows& open,
+                   Outputs& out) {
+  const bool rounded = problem.p.gamma_order == "hf";
+  const std::span<const double> x = row_of(problem.x, i);
+  const Scalar rsigma = has_only_infinities(x)
+                            ? Scalar(0.0)  // without an error, which that of an infinite sum is not
+                            : row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
+  const RowRange range = range_of(x, 0, 0);
+  open.note(i, range.finite && range.squares_may_overflow);
+  out.rsigma.set(i, rsigma);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const Scalar exact = Scalar(x[j]) * rsigma;
+    const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
+    const Scalar y = in_any_order(overflowed(product * factors[j]), x[j], tolerance::value_of(rsigma),
+                                  tolerance::value_of(factors[j]));
+    const bool unknown = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
+    out.y.set(i * x.size() + j, unknown ? unchecked(y) : y);
+  }
+}
+
+template <class Scalar>
 void normalise(const Problem& problem, Outputs& out) {
   const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
-  const bool rounded = problem.p.gamma_order == "hf";
   OpenRows open(static_cast<std::size_t>(problem.p.rows));
-  core::parallel_for(open.size(), [&](std::size_t i) {
-    const std::span<const double> x = row_of(problem.x, i);
-    const Scalar rsigma = has_only_infinities(x)
-                              ? Scalar(0.0)  // without an error, which that of an infinite sum is not
-                              : row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
-    const RowRange range = range_of(x, 0, 0);
-    open.note(i, range.finite && range.squares_may_overflow);
-    out.rsigma.set(i, rsigma);
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      const Scalar exact = Scalar(x[j]) * rsigma;
-      const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
-      const Scalar y = in_any_order(overflowed(product * factors[j]), x[j], tolerance::value_of(rsigma),
-                                    tolerance::value_of(factors[j]));
-      const bool unknown = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
-      out.y.set(i * x.size() + j, unknown ? unchecked(y) : y);
-    }
-  });
+  const auto one = [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); };
+  if constexpr (std::is_same_v<Scalar, Tracked>) {
+    const NormLanes lanes(problem.x, factors, nullptr, epsilon_of(problem.p));
+    lanes.for_each_row(
+        [&](std::size_t i, const NormLanes::Statistics& row) {
+          out.rsigma.set(i, row.rsigma);
+          return problem.p.gamma_order != "hf" && lanes.set(i, row, out.y);  // hf rounds a product
+        },
+        one);
+  } else {
+    core::parallel_for(open.size(), one);
+  }
   open.leave(1, out.rsigma);
   open.leave(static_cast<std::size_t>(problem.p.hidden), out.y);
 }
@@ -120,6 +139,7 @@ op::Reference rmsnorm_fwd_reference() {
   reference.findings = &findings;
   reference.gates = norm_gates();
   reference.mistakes = &rmsnorm_fwd_mistakes;
+  reference.on_rows = &on_rows<op::RmsnormFwdParams, &op::RmsnormFwdParams::rows>;
   reference.version = "rmsnorm_fwd-6";
   return reference;
 }

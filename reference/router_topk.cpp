@@ -9,6 +9,7 @@
 
 #include "core/parallel.hpp"
 #include "op/moe.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/open_elements.hpp"
 #include "reference/references.hpp"
@@ -154,6 +155,7 @@ op::Reference router_topk_reference() {
   reference.settle = &settle;
   reference.gates = kGates;
   reference.mistakes = &router_mistakes;
+  reference.on_rows = &on_rows<op::RouterTopkParams, &op::RouterTopkParams::tokens>;
   reference.version = "router_topk-4";
   return reference;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/open_elements.hpp"
 #include "reference/references.hpp"
@@ -149,6 +150,7 @@ op::Reference softmax_bwd_reference() {
   reference.values = &values;
   reference.settle = &settle_overflows;
   reference.mistakes = &softmax_bwd_mistakes;
+  reference.on_rows = &on_score_rows<op::SoftmaxBwdParams>;
   reference.version = "softmax_bwd-5";
   reference.derive = &derive;
   return reference;

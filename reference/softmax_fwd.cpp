@@ -9,6 +9,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/softmax_diagnosis.hpp"
@@ -127,6 +128,7 @@ op::Reference softmax_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.mistakes = &softmax_fwd_mistakes;
+  reference.on_rows = &on_score_rows<op::SoftmaxFwdParams>;
   reference.version = "softmax_fwd-2";
   reference.derive = &derive;
   static constexpr std::array kGates = {

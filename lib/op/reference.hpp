@@ -232,6 +232,9 @@ struct Reference {
   std::vector<Settled> (*settle)(const FindingRequest&) = nullptr;
   /// Mistakes that the verdict's certificate plants in outputs. Their results have these outputs' shapes. Null: none.
   std::vector<Mistake> (*mistakes)(const Params&, const Mode&) = nullptr;
+  /// Of an op whose rows do not know of each other: the parameters of the same op on so many rows. Its inputs and outputs have a
+  /// row each, or are shared by all rows. Nothing if rows depend on their numbers (a causal mask); null if they always do.
+  std::optional<Params> (*on_rows)(const Params&, std::int64_t rows) = nullptr;
   /// Of ops that move bits: which element of the first input each element of the first output is.
   std::vector<std::int64_t> (*moved)(const ReferenceRequest&) = nullptr;
   std::span<const OwnGate> gates;  ///< those of `findings`: every one with a limit is of these

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostOutputs = 65'536;
 constexpr std::int64_t kMostRows = 256;
+constexpr std::int64_t kMostStatistics = 4096;  ///< of an output with a number for each row: more do not tell more
 constexpr std::size_t kChunk = 2048;  // elements per task
 
 std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t most) {
@@ -59,6 +60,9 @@ SubGrid sub_grid(const op::Port& port) {
     return {};
   }
   const std::int64_t all_rows = port.batch * port.rows;
+  if (port.cols == 1) {
+    return {evenly_spaced(all_rows, kMostStatistics), {0}};
+  }
   const std::int64_t columns = std::min(port.cols, kMostOutputs / std::min(all_rows, kMostRows));
   return {evenly_spaced(all_rows, kMostOutputs / columns), evenly_spaced(port.cols, columns)};
 }

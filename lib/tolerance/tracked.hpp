@@ -39,46 +39,79 @@ inline constexpr double kRoundVariance = 0.18;  ///< of a rounding to nearest, i
 inline constexpr double kUnderflow = 0x1p-149;  ///< eta: twice the largest error of a subnormal result
 inline constexpr double kFlush = 0x1p-126;      ///< eta if subnormals may be flushed to zero
 
-struct Tracked {
-  double y = 0;
-  double b = 0;
-  double v = 0;
+// What the templates below ask of a number, for double. Lanes of several numbers (reference/lanes.hpp) have the same.
+inline double magnitude(double x) {
+  return std::fabs(x);
+}
+inline double smaller(double x, double z) {
+  return std::min(x, z);
+}
+inline double larger(double x, double z) {
+  return std::max(x, z);
+}
+/// condition ? x : z
+inline double chosen(bool condition, double x, double z) {
+  return condition ? x : z;
+}
+inline bool is_finite(double x) {
+  return std::isfinite(x);
+}
+/// x as an FP32 number, and back.
+inline float narrowed(double x) {
+  return static_cast<float>(x);
+}
+inline double widened(float x) {
+  return static_cast<double>(x);
+}
 
-  constexpr Tracked() = default;
-  constexpr Tracked(double exact) : y(exact) {}  // NOLINT(google-explicit-constructor): formulas mix both
-  constexpr Tracked(double value, double bound, double variance) : y(value), b(bound), v(variance) {}
+template <class T>
+struct TrackedOf {
+  T y{};
+  T b{};
+  T v{};
+
+  constexpr TrackedOf() = default;
+  constexpr TrackedOf(T exact) : y(exact) {}  // NOLINT(google-explicit-constructor): formulas mix both
+  constexpr TrackedOf(T value, T bound, T variance) : y(value), b(bound), v(variance) {}
+
+  friend TrackedOf operator-(const TrackedOf& x) { return {-x.y, x.b, x.v}; }
+  friend TrackedOf operator+(const TrackedOf& x, const TrackedOf& z) {
+    return rounded32(x.y + z.y, x.b + z.b, x.v + z.v);
+  }
+  friend TrackedOf operator-(const TrackedOf& x, const TrackedOf& z) { return x + -z; }
+  friend TrackedOf operator*(const TrackedOf& x, const TrackedOf& z) {
+    const T carried = magnitude(x.y) * z.b + magnitude(z.y) * x.b + x.b * z.b;
+    const T variance = x.y * x.y * z.v + z.y * z.y * x.v + x.v * z.v;
+    return rounded32(x.y * z.y, carried, variance).with_underflow(kUnderflow);
+  }
+  friend TrackedOf& operator+=(TrackedOf& x, const TrackedOf& z) { return x = x + z; }
+  friend TrackedOf& operator*=(TrackedOf& x, const TrackedOf& z) { return x = x * z; }
+
+  /// One FP32 rounding of y, which its operands' errors move by `carried` at most.
+  static TrackedOf rounded32(T y, T carried, T variance) {
+    const T uy = kUnit32 * y;
+    return {y, carried + kUnit32 * (magnitude(y) + carried), variance + kRoundVariance * uy * uy};
+  }
+  /// A result this small may become subnormal, or zero: no more is lost than it has.
+  [[nodiscard]] TrackedOf with_underflow(double eta) const {
+    const T lost = smaller(magnitude(y), T(eta));
+    return {y, b + smaller(magnitude(y) + b, T(eta)), v + lost * lost};
+  }
 };
+
+using Tracked = TrackedOf<double>;
 
 namespace detail {
 
-/// One FP32 rounding of y, which its operands' errors move by `carried` at most.
 inline Tracked rounded32(double y, double carried, double variance) {
-  const double uy = kUnit32 * y;
-  return {y, carried + kUnit32 * (std::fabs(y) + carried), variance + kRoundVariance * uy * uy};
+  return Tracked::rounded32(y, carried, variance);
 }
-
-/// A result this small may become subnormal, or zero: no more is lost than it has.
-inline Tracked with_underflow(Tracked x, double eta) {
-  const double lost = std::min(std::fabs(x.y), eta);
-  return {x.y, x.b + std::min(std::fabs(x.y) + x.b, eta), x.v + lost * lost};
+inline Tracked with_underflow(const Tracked& x, double eta) {
+  return x.with_underflow(eta);
 }
 
 }  // namespace detail
 
-inline Tracked operator-(const Tracked& x) {
-  return {-x.y, x.b, x.v};
-}
-inline Tracked operator+(const Tracked& x, const Tracked& z) {
-  return detail::rounded32(x.y + z.y, x.b + z.b, x.v + z.v);
-}
-inline Tracked operator-(const Tracked& x, const Tracked& z) {
-  return x + -z;
-}
-inline Tracked operator*(const Tracked& x, const Tracked& z) {
-  const double carried = std::fabs(x.y) * z.b + std::fabs(z.y) * x.b + x.b * z.b;
-  const double variance = x.y * x.y * z.v + z.y * z.y * x.v + x.v * z.v;
-  return detail::with_underflow(detail::rounded32(x.y * z.y, carried, variance), kUnderflow);
-}
 /// One correctly rounded division. An inexact divisor that may be zero has an infinite bound.
 inline Tracked operator/(const Tracked& x, const Tracked& z) {
   const double y = x.y / z.y;
@@ -87,12 +120,6 @@ inline Tracked operator/(const Tracked& x, const Tracked& z) {
                                                    : (x.b + std::fabs(y) * z.b) / (divisor - z.b);
   const double variance = (x.v + y * y * z.v) / (divisor * divisor);
   return detail::with_underflow(detail::rounded32(y, carried, variance), kUnderflow);
-}
-inline Tracked& operator+=(Tracked& x, const Tracked& z) {
-  return x = x + z;
-}
-inline Tracked& operator*=(Tracked& x, const Tracked& z) {
-  return x = x * z;
 }
 
 /// True if x z is infinity times a number that may be zero: NaN on one device and infinite on another.
@@ -197,54 +224,59 @@ template <class Scalar>
 class Sum;
 
 /// Compensated (Neumaier), so that 10^6 terms cost no digits.
-template <>
-class Sum<double> {
+template <class T>
+class CompensatedSum {
  public:
-  void add(double term) {
-    const double next = total_ + term;
-    lost_ += std::fabs(total_) >= std::fabs(term) ? (total_ - next) + term : (term - next) + total_;
+  void add(T term) {
+    const T next = total_ + term;
+    lost_ += chosen(magnitude(total_) >= magnitude(term), (total_ - next) + term, (term - next) + total_);
     total_ = next;
   }
-  [[nodiscard]] double result() const { return std::isfinite(total_) ? total_ + lost_ : total_; }
+  [[nodiscard]] T result() const { return chosen(is_finite(total_), total_ + lost_, total_); }
 
  private:
-  double total_ = 0;
-  double lost_ = 0;
+  T total_{};
+  T lost_{};
 };
 
 template <>
-class Sum<Tracked> {
+class Sum<double> : public CompensatedSum<double> {};
+
+template <class T>
+class Sum<TrackedOf<T>> {
  public:
-  void add(const Tracked& term) {
+  void add(const TrackedOf<T>& term) {
     value_.add(term.y);
-    absolute_ += std::fabs(term.y);
+    absolute_ += magnitude(term.y);
     squares_ += term.y * term.y;
     running_ += term.y;
     running_squares_ += running_ * running_;
-    const auto stored = static_cast<float>(term.y);
+    const Narrow stored = narrowed(term.y);
     chain_ += stored;
-    chain_exact_ += static_cast<double>(stored);
+    chain_exact_ += widened(stored);
     bound_ += term.b;
     variance_ += term.v;
     ++count_;
   }
-  [[nodiscard]] Tracked result() const {
+  [[nodiscard]] TrackedOf<T> result() const {
     const double n = static_cast<double>(count_);
-    const double y = value_.result();
-    const double chain = std::max(n * (squares_ / 6 + y * y / 3), running_squares_);
-    const double predicted = kRoundVariance * kUnit32 * kUnit32 * chain;
-    const double drift = static_cast<double>(chain_) - chain_exact_;
+    const T y = value_.result();
+    const T chain = larger(n * (squares_ / 6 + y * y / 3), running_squares_);
+    const T predicted = kRoundVariance * kUnit32 * kUnit32 * chain;
+    const T drift = widened(chain_) - chain_exact_;
     constexpr double kAccident = 4;  // standard deviations of a normal variable: once in 16 000 sums
-    const double drifted = drift * drift > kAccident * kAccident * predicted ? drift * drift : 0;
-    return {y, count_ == 0 ? 0 : bound_ + (n - 1) * kUnit32 * (absolute_ + bound_),
+    const T drifted = chosen(drift * drift > kAccident * kAccident * predicted, drift * drift, T(0.0));
+    return {y, count_ == 0 ? T(0.0) : bound_ + (n - 1) * kUnit32 * (absolute_ + bound_),
             count_ < 2 ? variance_ : variance_ + predicted + drifted};
   }
 
  private:
-  Sum<double> value_;
-  double absolute_ = 0, squares_ = 0, running_ = 0, running_squares_ = 0, bound_ = 0, variance_ = 0;
-  double chain_exact_ = 0;  ///< sum of the terms as FP32 numbers
-  float chain_ = 0;         ///< the same, added in FP32 in natural order
+  using Narrow = decltype(narrowed(T{}));
+
+  CompensatedSum<T> value_;
+  T absolute_{}, squares_{}, running_{}, running_squares_{}, bound_{}, variance_{};
+  T chain_exact_{};  ///< sum of the terms as FP32 numbers
+  Narrow chain_{};   ///< the same, added in FP32 in natural order
   std::size_t count_ = 0;
 };
 

@@ -4,8 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,48 +27,150 @@ using tolerance::WrongFormula;
 constexpr double kMostOperations = 2e9;  ///< of all mistakes of a case together
 constexpr double kOwnGates = 100;        ///< operations per element of gates that judge what a device chose
 
-/// What the mistakes cost. Only references with yardsticks of their own can be asked for a sample.
-double operations(const EvaluationContext& context, std::size_t mistakes) {
-  const plan::Case& c = *context.prepared->c;
-  const auto main = std::ranges::find(context.prepared->ports, op::Role::output, &op::Port::role);
-  const auto looked_at =
-      static_cast<double>(tolerance::certificate_sample(*main, &context.group->sample).indices.size());
-  const double share = context.group->row->reference.tracked() ? 1 : looked_at / static_cast<double>(main->elements());
-  const double whole = c.op->flops == nullptr ? static_cast<double>(main->elements()) : c.op->flops(c.params);
-  return whole * share * static_cast<double>(mistakes);
+/// The elements that the certificate looks at, by output.
+std::map<std::string_view, op::Sample> looked_at(const EvaluationContext& context) {
+  std::map<std::string_view, op::Sample> samples;
+  for (const op::Port& port : context.prepared->ports) {
+    if (port.role == op::Role::output || port.role == op::Role::amax) {
+      samples[port.name] = tolerance::certificate_sample(port, &context.group->sample);
+    }
+  }
+  return samples;
 }
 
-/// Adds what the mistake makes of every output.
-void add(const EvaluationContext& context, const op::Mistake& mistake, WrongFormulas& formulas) {
-  const op::Reference& reference = context.group->row->reference;
-  op::ReferenceRequest request{&mistake.params, {context.inputs().begin(), context.inputs().end()}, {}, true};
-  const auto main = std::ranges::find(context.prepared->ports, op::Role::output, &op::Port::role);
-  if (!reference.tracked()) {
-    request.sample = tolerance::certificate_sample(*main, &context.group->sample);
-  }
-  const op::Values wrong = (mistake.instead == nullptr ? reference.values : mistake.instead)(request);
-  for (const op::Port& port : context.prepared->ports) {
-    const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
-    if ((port.role != op::Role::output && port.role != op::Role::amax) || output == wrong.outputs.end()) {
-      continue;
-    }
-    const op::Sample looked_at = tolerance::certificate_sample(port, &context.group->sample);
-    std::vector<double> values(looked_at.indices.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double y = output->value[reference.tracked() ? static_cast<std::size_t>(looked_at.indices[i]) : i];
-      values[i] = mistake.then == nullptr ? y : mistake.then(y);
-    }
-    formulas[std::string(port.name)].push_back({mistake.name, mistake.text, std::move(values)});
-  }
+const op::Port& main_output(const EvaluationContext& context) {
+  return *std::ranges::find(context.prepared->ports, op::Role::output, &op::Port::role);
 }
+
+/// Some rows of a case whose rows do not know of each other, as a case of their own.
+class SomeRows {
+ public:
+  /// Those that the certificate looks at.
+  SomeRows(const EvaluationContext& context, const std::map<std::string_view, op::Sample>& samples) {
+    for (const op::Port& port : context.prepared->ports) {
+      const auto sample = samples.find(port.name);
+      for (std::size_t i = 0; sample != samples.end() && i < sample->second.indices.size(); ++i) {
+        const std::int64_t row = sample->second.indices[i] / port.cols;
+        if (rows_.empty() || rows_.back() != row) {
+          rows_.push_back(row);
+        }
+      }
+    }
+    std::ranges::sort(rows_);
+    rows_.erase(std::ranges::unique(rows_).begin(), rows_.end());
+    const op::Port& main = main_output(context);
+    for (const op::Operand& operand : context.inputs()) {
+      inputs_.push_back(operand);
+      if (operand.batch * operand.rows == main.batch * main.rows) {
+        take_rows(inputs_.back());
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
+  [[nodiscard]] const std::vector<op::Operand>& inputs() const { return inputs_; }
+  /// Where an element of an output with `cols` columns has gone.
+  [[nodiscard]] std::size_t place(std::int64_t element, std::int64_t cols) const {
+    const auto row = std::ranges::lower_bound(rows_, element / cols) - rows_.begin();
+    return static_cast<std::size_t>(row * cols + element % cols);
+  }
+
+ private:
+  void take_rows(op::Operand& operand) {
+    const auto cols = static_cast<std::size_t>(operand.cols);
+    core::Buffer<double>& taken = taken_.emplace_back(rows_.size() * cols);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      std::copy_n(operand.data + static_cast<std::size_t>(rows_[i]) * cols, cols, taken.data() + i * cols);
+    }
+    operand.data = taken.data();
+    operand.batch = 1;
+    operand.rows = count();
+  }
+
+  std::vector<std::int64_t> rows_;
+  std::vector<op::Operand> inputs_;
+  std::list<core::Buffer<double>> taken_;
+};
+
+/// A way to get at what mistakes make of the elements that the certificate looks at.
+class Mistaken {
+ public:
+  explicit Mistaken(const EvaluationContext& context) : context_(context), samples_(looked_at(context)) {
+    const op::Reference& reference = context.group->row->reference;
+    const bool has_amax = std::ranges::any_of(context.prepared->ports, [](const op::Port& port) {
+      return port.role == op::Role::amax;  // of all rows
+    });
+    if (!has_amax && reference.on_rows != nullptr && reference.on_rows(context.prepared->c->params, 1)) {
+      rows_.emplace(context, samples_);
+    }
+  }
+
+  /// What a mistake costs, in operations. Only references with yardsticks of their own can be asked for a sample.
+  [[nodiscard]] double operations() const {
+    const plan::Case& c = *context_.prepared->c;
+    const op::Port& main = main_output(context_);
+    const auto all = static_cast<double>(main.elements());
+    const double whole = c.op->flops == nullptr ? all : c.op->flops(c.params);
+    if (rows_) {
+      return whole * static_cast<double>(rows_->count()) / static_cast<double>(main.batch * main.rows);
+    }
+    return context_.group->row->reference.tracked()
+               ? whole
+               : whole * static_cast<double>(samples_.find(main.name)->second.indices.size()) / all;
+  }
+
+  /// Adds what the mistake makes of every output.
+  void add(const op::Mistake& mistake, WrongFormulas& formulas) const {
+    const op::Reference& reference = context_.group->row->reference;
+    op::Params params = mistake.params;
+    op::ReferenceRequest request{&params, {context_.inputs().begin(), context_.inputs().end()}, {}, true};
+    if (rows_) {
+      params = reference.on_rows(mistake.params, rows_->count()).value();
+      request.inputs = rows_->inputs();
+    }
+    if (!reference.tracked()) {
+      request.sample = samples_.find(main_output(context_).name)->second;
+    }
+    const op::Values wrong = (mistake.instead == nullptr ? reference.values : mistake.instead)(request);
+    for (const op::Port& port : context_.prepared->ports) {
+      const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
+      if (samples_.contains(port.name) && output != wrong.outputs.end()) {
+        formulas[std::string(port.name)].push_back({mistake.name, mistake.text, values_of(mistake, *output, port)});
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::vector<double> values_of(const op::Mistake& mistake, const op::OutputValues& output,
+                                              const op::Port& port) const {
+    const op::Sample& sample = samples_.find(port.name)->second;
+    std::vector<double> values(sample.indices.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::int64_t element = sample.indices[i];
+      const std::size_t at = rows_                                         ? rows_->place(element, port.cols)
+                             : context_.group->row->reference.tracked() ? static_cast<std::size_t>(element)
+                                                                           : i;
+      values[i] = mistake.then == nullptr ? output.value[at] : mistake.then(output.value[at]);
+    }
+    return values;
+  }
+
+  const EvaluationContext& context_;
+  std::map<std::string_view, op::Sample> samples_;
+  std::optional<SomeRows> rows_;
+};
 
 WrongFormulas compute(const EvaluationContext& context) {
   const plan::Case& c = *context.prepared->c;
   const std::vector<op::Mistake> mistakes = context.group->row->reference.mistakes(c.params, *c.mode);
   WrongFormulas formulas;
-  if (operations(context, mistakes.size()) <= kMostOperations) {
+  if (mistakes.empty()) {
+    return formulas;
+  }
+  const Mistaken mistaken(context);
+  if (mistaken.operations() * static_cast<double>(mistakes.size()) <= kMostOperations) {
     for (const op::Mistake& mistake : mistakes) {
-      add(context, mistake, formulas);
+      mistaken.add(mistake, formulas);
     }
   }
   return formulas;

@@ -1,0 +1,125 @@
+// Several numbers at once, for formulas over a scalar: a lane for each of some rows, or for each of some columns. Include only
+// from sources that are compiled once per instruction set. Every operation is that of double, lane by lane, so results have the
+// same bits as one number at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "reference/kernel_math.hpp"
+
+namespace numcheck::reference::NUMCHECK_ISA {
+namespace {
+
+typedef float PartFloats __attribute__((vector_size(kPartLanes * sizeof(float))));
+typedef std::int64_t PartMask __attribute__((vector_size(kPartLanes * sizeof(double))));
+typedef double LoosePart __attribute__((vector_size(kPartLanes * sizeof(double)), aligned(8), may_alias));
+typedef float LoosePartFloats __attribute__((vector_size(kPartLanes * sizeof(float)), aligned(4), may_alias));
+
+/// FP32 numbers in lanes.
+struct NarrowLanes {
+  PartFloats x{};
+
+  friend NarrowLanes& operator+=(NarrowLanes& a, const NarrowLanes& b) {
+    a.x += b.x;
+    return a;
+  }
+};
+
+/// Which lanes a condition holds for.
+struct LaneMask {
+  PartMask set{};
+
+  friend LaneMask operator|(LaneMask a, LaneMask b) { return {a.set | b.set}; }
+  friend LaneMask operator&(LaneMask a, LaneMask b) { return {a.set & b.set}; }
+  [[nodiscard]] bool any() const {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask(__m512i(set), __m512i(set)) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_epi8(__m256i(set)) != 0;
+#else
+    return (set[0] | set[1]) != 0;
+#endif
+  }
+};
+
+/// kPartLanes numbers; what it has is what formulas ask of a number (tolerance/tracked.hpp).
+struct Doubles {
+  Part x{};
+
+  Doubles() = default;
+  Doubles(double all) : x(all - Part{}) {}  // NOLINT(google-explicit-constructor): formulas mix both
+  explicit Doubles(Part lanes) : x(lanes) {}
+
+  static Doubles load(const double* p) { return Doubles(Part(*reinterpret_cast<const LoosePart*>(p))); }
+  void store(double* p) const { *reinterpret_cast<LoosePart*>(p) = x; }
+
+  friend Doubles operator-(const Doubles& a) { return Doubles(-a.x); }
+  friend Doubles operator+(const Doubles& a, const Doubles& b) { return Doubles(a.x + b.x); }
+  friend Doubles operator-(const Doubles& a, const Doubles& b) { return Doubles(a.x - b.x); }
+  friend Doubles operator*(const Doubles& a, const Doubles& b) { return Doubles(a.x * b.x); }
+  friend Doubles operator/(const Doubles& a, const Doubles& b) { return Doubles(a.x / b.x); }
+  friend Doubles& operator+=(Doubles& a, const Doubles& b) { return a = a + b; }
+  friend LaneMask operator<(const Doubles& a, const Doubles& b) { return {PartMask(a.x < b.x)}; }
+  friend LaneMask operator>(const Doubles& a, const Doubles& b) { return {PartMask(a.x > b.x)}; }
+  friend LaneMask operator>=(const Doubles& a, const Doubles& b) { return {PartMask(a.x >= b.x)}; }
+
+  friend Doubles magnitude(const Doubles& a) {
+    return Doubles(Part(PartMask(a.x) & (PartMask{} + 0x7fff'ffff'ffff'ffffLL)));
+  }
+  friend Doubles chosen(const LaneMask& condition, const Doubles& a, const Doubles& b) {
+    return Doubles(condition.set ? a.x : b.x);
+  }
+  /// As std::min and std::max: the first one where they are equal, or either is NaN.
+  friend Doubles smaller(const Doubles& a, const Doubles& b) { return Doubles(b.x < a.x ? b.x : a.x); }
+  friend Doubles larger(const Doubles& a, const Doubles& b) { return Doubles(a.x < b.x ? b.x : a.x); }
+  friend LaneMask is_finite(const Doubles& a) { return magnitude(a) < Doubles(kInfinity); }
+
+  friend NarrowLanes narrowed(const Doubles& a) {
+#if defined(__AVX512F__)
+    return {PartFloats(_mm512_maskz_cvtpd_ps(0xff, __m512d(a.x)))};
+#elif defined(__AVX2__)
+    return {PartFloats(_mm256_cvtpd_ps(__m256d(a.x)))};
+#else
+    return {__builtin_convertvector(a.x, PartFloats)};
+#endif
+  }
+  friend Doubles root_of(const Doubles& a) {
+#if defined(__AVX512F__)
+    return Doubles(Part(_mm512_maskz_sqrt_pd(0xff, __m512d(a.x))));
+#elif defined(__AVX2__)
+    return Doubles(Part(_mm256_sqrt_pd(__m256d(a.x))));
+#else
+    Doubles root = a;
+    for (std::size_t l = 0; l < kPartLanes; ++l) {
+      root.x[l] = __builtin_sqrt(a.x[l]);
+    }
+    return root;
+#endif
+  }
+};
+
+inline Doubles widened(const NarrowLanes& a) {
+#if defined(__AVX512F__)
+  return Doubles(Part(_mm512_maskz_cvtps_pd(0xff, __m256(a.x))));
+#elif defined(__AVX2__)
+  return Doubles(Part(_mm256_cvtps_pd(__m128(a.x))));
+#else
+  return Doubles(__builtin_convertvector(a.x, Part));
+#endif
+}
+
+/// x as FP32 numbers that are not smaller, for x >= 0 and not beyond FP32. As TrackedOutput rounds bounds.
+inline void store_upward(const Doubles& x, float* p) {
+  typedef std::int32_t Ints __attribute__((vector_size(kPartLanes * sizeof(float))));
+  const NarrowLanes nearest = narrowed(x);
+  const PartMask below = PartMask(widened(nearest).x < x.x);  // -1 where it is
+  const Ints bits = Ints(nearest.x) - __builtin_convertvector(below, Ints);
+  *reinterpret_cast<LoosePartFloats*>(p) = PartFloats(bits);
+}
+
+}  // namespace
+}  // namespace numcheck::reference::NUMCHECK_ISA

@@ -1,0 +1,94 @@
+#include "reference/norm_lanes.hpp"
+
+#include <cmath>
+
+#include "core/isa.hpp"
+#include "reference/norm_rows.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+// Products of three such numbers, and sums of 2^20 of their squares, stay far from the ends of FP32's range.
+constexpr double kSmallest = 0x1p-30, kLargest = 0x1p30;
+constexpr double kLargestSum = 0x1p51;
+
+bool is_tame(double x) {
+  const double magnitude = std::fabs(x);
+  return magnitude == 0 || (magnitude >= kSmallest && magnitude <= kLargest);
+}
+
+/// Rows' numbers, interleaved. Kept for the next rows: a row is often longer than what malloc gives without asking for pages.
+std::vector<double>& interleaved(std::size_t size) {
+  thread_local std::vector<double> numbers;
+  numbers.resize(size);
+  return numbers;
+}
+
+}  // namespace
+
+const NormKernels& norm_kernels() noexcept {
+  return NUMCHECK_ACTIVE_ISA(norm_kernels)();
+}
+
+NormLanes::NormLanes(const op::Operand& x, std::span<const Tracked> factors, const op::Operand* beta, double epsilon)
+    : x_(x), epsilon_(epsilon), kernels_(norm_kernels()), beta_(beta == nullptr ? nullptr : beta->data) {
+  for (const Tracked& factor : factors) {
+    factor_.push_back(factor.y);
+    factor_bound_.push_back(factor.b);
+    factor_variance_.push_back(factor.v);
+    tame_ = tame_ && is_tame(factor.y) && factor.b <= 1;
+  }
+  for (std::size_t j = 0; beta != nullptr && j < factors.size(); ++j) {
+    tame_ = tame_ && is_tame(beta_[j]);
+  }
+}
+
+std::optional<std::vector<NormLanes::Statistics>> NormLanes::statistics(std::size_t first) const {
+  const auto hidden = static_cast<std::size_t>(x_.cols);
+  if (!tame_ || first + lanes() > static_cast<std::size_t>(x_.rows)) {
+    return std::nullopt;
+  }
+  std::vector<double>& numbers = interleaved(hidden * lanes());
+  kernels_.interleave(x_.data + first * hidden, hidden, numbers.data());
+  TrackedLanes sum, squares, mean;
+  RowExtent extent;
+  if (beta_ != nullptr) {
+    kernels_.sums(numbers.data(), hidden, sum, extent);
+    for (std::size_t l = 0; l < lanes(); ++l) {
+      const Tracked of_row = divided_by_count(Tracked(sum.y[l], sum.b[l], sum.v[l]), hidden);
+      mean.y[l] = of_row.y, mean.b[l] = of_row.b, mean.v[l] = of_row.v;
+    }
+  }
+  kernels_.squares(numbers.data(), hidden, beta_ == nullptr ? nullptr : &mean, squares, extent);
+  std::vector<Statistics> rows(lanes());
+  for (std::size_t l = 0; l < lanes(); ++l) {
+    Statistics& row = rows[l];
+    Tracked total(squares.y[l], squares.b[l], squares.v[l]);
+    if (beta_ != nullptr) {
+      row.mean = {mean.y[l], mean.b[l], mean.v[l]};
+      total = with_shifted_mean(total, row.mean, hidden);
+    }
+    row.rsigma = row_rsigma(divided_by_count(total, hidden), epsilon_);
+    row.absolute = extent.absolute[l] / static_cast<double>(hidden);
+    const bool tame = extent.largest[l] <= kLargest && extent.absolute[l] <= kLargestSum && row.rsigma.b <= kLargest &&
+                      row.rsigma.y >= kSmallest && row.rsigma.y <= kLargest;
+    if (!tame) {
+      return std::nullopt;
+    }
+  }
+  return rows;
+}
+
+bool NormLanes::set(std::size_t row, const Statistics& statistics, TrackedOutput& y) const {
+  const auto hidden = static_cast<std::size_t>(x_.cols);
+  op::OutputValues& out = y.values();
+  const std::size_t at = row * hidden;
+  const Tracked &mean = statistics.mean, &rsigma = statistics.rsigma;
+  return kernels_.outputs(x_.data + at, hidden,
+                          {{mean.y, mean.b, mean.v}, {rsigma.y, rsigma.b, rsigma.v}, statistics.absolute},
+                          {factor_.data(), factor_bound_.data(), factor_variance_.data(), beta_},
+                          {out.value.data() + at, out.magnitude.data() + at, out.deviation.data() + at,
+                           out.terms.empty() ? nullptr : out.terms.data() + at});
+}
+
+}  // namespace numcheck::reference
