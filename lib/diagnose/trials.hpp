@@ -62,10 +62,18 @@ class Trials {
   /// Whether it is the second of two causes.
   [[nodiscard]] bool is_second(const Hypothesis& hypothesis) const;
   /// Of two causes, says both.
-  void name_beside_first(Hypothesis& hypothesis) const;
+  void name_beside_first(Explanation& explanation) const;
+  /// What the second of two causes explains by itself, although nobody would have looked for it without the first one; nothing
+  /// if that is not all.
+  [[nodiscard]] std::optional<Explanation> without_first(Hypothesis second);
+  /// What explanations are measured against.
+  [[nodiscard]] Declared declared(const Explanation* without_fault) const;
   [[nodiscard]] Explanation judged(const Subject& subject, const Glance& glance, const Hypothesis& hypothesis,
                                    const Explanation* without_fault) const;
   void take(Hypothesis hypothesis, Explanation explanation);
+  [[nodiscard]] Explanation explained_without_fault(const Subject& subject) const;
+  /// Whether a simulated fault explains no more than the simulated device without one, whose outputs are rounded as the output is.
+  [[nodiscard]] bool leaves_no_less(const Explanation& fault) const;
   /// What the simulated device explains without a fault.
   const Explanation* without_fault(const Subject& subject);
   /// The share of what no factor explains: of d and y, 1 - cos^2 of their angle is left with the best one.

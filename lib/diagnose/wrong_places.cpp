@@ -1,6 +1,7 @@
 // Hypotheses about elements: some that are wrong among right ones, and outputs that are all one number.
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -191,7 +192,94 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
                          wrong == 1 ? std::string() : common_content(evidence, marks))};
 }
 
+/// Where element i of the output belongs if its matrices are stored in another way.
+using Place = std::function<std::size_t(std::size_t)>;
+
+/// Those wrong elements that hold what belongs to another place; empty unless these are nearly all of them.
+std::vector<std::uint8_t> marks_of_moved(const Evidence& evidence, const Place& source) {
+  constexpr double kMuchNearer = 0.125, kNearlyAll = 0.99;
+  constexpr std::size_t kFewest = 16;  // fewer look like others by chance
+  std::vector<std::uint8_t> marks(evidence.is_wrong.size());
+  std::size_t wrong = 0, moved = 0;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const double d = evidence.delivered[i];
+    const double own = std::abs(d - evidence.values.value[i]), there = std::abs(d - evidence.values.value[source(i)]);
+    const bool is_there = evidence.is_wrong[i] != 0 && there < kMuchNearer * own;
+    marks[i] = is_there ? 1 : 0;
+    wrong += evidence.is_wrong[i] != 0 ? 1 : 0;
+    moved += is_there ? 1 : 0;
+  }
+  const bool are_most = moved >= kFewest && static_cast<double>(moved) >= kNearlyAll * static_cast<double>(wrong);
+  return are_most ? marks : std::vector<std::uint8_t>{};
+}
+
+/// What is expected of the marked elements is what is expected at their places.
+decltype(Trial::then) moved_in_part(const Evidence& evidence, std::vector<std::uint8_t> marks, Place source) {
+  return change_of(evidence, [marks = std::move(marks), source = std::move(source)](op::OutputValues& output,
+                                                                                    op::OutputYardsticks* yardsticks) {
+    const auto move = [&]<class T>(core::Buffer<T>& numbers) {
+      const std::vector<T> before(numbers.span().begin(), numbers.span().end());
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        numbers[i] = marks[i] != 0 ? before[source(i)] : before[i];
+      }
+    };
+    move(output.value);
+    move(output.magnitude);
+    move(output.deviation);
+    move(output.terms);
+    if (yardsticks != nullptr) {
+      move(yardsticks->magnitude);
+      move(yardsticks->deviation);
+    }
+  });
+}
+
+/// A part of the output that is transposed, or counted from the end, where the rest is not: a tile that a layout was wrong for.
+std::vector<Hypothesis> partly_rearranged(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const auto rows = static_cast<std::size_t>(port.rows), cols = static_cast<std::size_t>(port.cols);
+  std::vector<Hypothesis> all;
+  if (!evidence.sample.all() || evidence.values.unpredictable || rows < 2 || cols < 2) {
+    return all;
+  }
+  struct Way {
+    std::string_view name, belongs;
+    Place source;
+  };
+  const std::array ways = {
+      Way{"transposed", "at the same place of the transposed matrix",
+          [rows, cols](std::size_t i) {
+            const std::size_t first = i / (rows * cols) * rows * cols, in = i - first;
+            return first + in % cols * rows + in / cols;
+          }},
+      Way{"reversed", "opposite, as far from the last element as they are from the first", [rows, cols](std::size_t i) {
+            const std::size_t first = i / (rows * cols) * rows * cols;
+            return first + rows * cols - 1 - (i - first);
+          }}};
+  for (const Way& way : ways) {
+    const std::vector<std::uint8_t> marks = marks_of_moved(evidence, way.source);
+    if (marks.empty()) {
+      continue;
+    }
+    Hypothesis found = wrong_elements(evidence, marks, fmt::format("{}_partly_{}", evidence.port, way.name), {});
+    const metric::WrongElements places = metric::locate(marks, port, evidence.sample);
+    found.family = {};
+    found.cause = fmt::format("{}: these hold what belongs {}: {}", evidence.port, way.belongs,
+                              report::views::wrong_sentence(report::wrong_json(places)));
+    found.remedy = "Look for a tile that another layout is used for, or that is written to or read from elsewhere.";
+    found.shared_cause = fmt::format("a part of {} is {}", evidence.port, way.name);
+    if (found.trial.stored.empty()) {
+      found.trial.then = moved_in_part(evidence, marks, way.source);
+    }
+    all.push_back(std::move(found));
+  }
+  return all;
+}
+
 constexpr std::array kRows = {
+    CatalogueRow{"OUTPUT_partly_transposed, OUTPUT_partly_reversed",
+                 "a part of the output's matrices transposed, or in reverse order, and the rest right",
+                 &partly_rearranged, Stage::last_resort, true},
     CatalogueRow{"elements_all_VALUE", "an output that is one number", &all_alike, Stage::first, true},
     CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &some_alike, Stage::last_resort, true},
     CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places,
