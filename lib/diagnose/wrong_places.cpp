@@ -148,22 +148,14 @@ std::vector<Hypothesis> some_alike(const Evidence& evidence) {
   return wrong_alike(evidence, false);
 }
 
-/// Tiles that are wrong, beside others that are not. Of an output that is wrong everywhere, a small tile may be right by
-/// accident, and others are in part: where most elements are wrong, their tiles are wrong throughout, and a part of the output
-/// is not.
-bool has_wrong_tiles(const metric::WrongElements& places) {
-  constexpr double kThroughout = 0.99, kPart = 1.0 / 4;
-  if (!places.tiles.has_value()) {
-    return false;
-  }
-  const auto area = static_cast<double>(places.tiles->touched * places.tiles->size * places.tiles->size);
-  const auto all = static_cast<double>(places.of), wrong = static_cast<double>(places.count);
-  return 2 * places.count <= places.of || (wrong >= kThroughout * std::min(all, area) && wrong <= (1 - kPart) * all);
-}
-
 std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   const std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
   const auto wrong = static_cast<std::size_t>(std::ranges::count(marks, std::uint8_t{1}));
+  const std::string content = wrong == 1 ? std::string() : common_content(evidence, marks);
+  // Where most of an output is wrong, places are no cause, whatever shape they have: something else is wrong with it.
+  if (wrong == 0 || (content.empty() && 2 * wrong > marks.size())) {
+    return {};
+  }
   const metric::WrongElements places = metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample);
   // Wrong elements that lie anywhere are of an arithmetic that is wrong everywhere: only few, whole lines and whole tiles say
   // something, and what they all hold.
@@ -174,22 +166,20 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
            static_cast<double>(wrong) > kNearlyAll * static_cast<double>(lines.touched * length);
   };
   const op::Port port = port_of(evidence);
-  const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
+  const bool are_few = wrong <= kFew && 2 * wrong <= marks.size();
   // A block of any size that is wrong throughout, beside elements that are not. Rows or columns that are wrong from some place on
   // are what a mask or a window does, if they are many.
   const auto block = static_cast<std::size_t>(places.matrices.touched * places.rows.touched * places.columns.touched);
   const bool are_lines = places.rows.touched == places.rows.of || places.columns.touched == places.columns.of;
-  const bool is_block =
-      places.rows.range_count == 1 && places.columns.range_count == 1 &&
-      static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
-      block + std::max(kFew, evidence.is_wrong.size() / (are_lines ? 4 : kFew)) <= evidence.is_wrong.size();
-  const bool is_place = are_few || is_block || has_wrong_tiles(places) || fills(places.rows, port.cols) ||
+  const bool is_block = places.rows.range_count == 1 && places.columns.range_count == 1 &&
+                        static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
+                        block + std::max(kFew, marks.size() / (are_lines ? 4 : kFew)) <= marks.size();
+  const bool is_place = are_few || is_block || places.tiles.has_value() || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
-  if (wrong == 0 || !is_place) {
+  if (!is_place) {
     return {};
   }
-  return {wrong_elements(evidence, marks, "some_elements_wrong",
-                         wrong == 1 ? std::string() : common_content(evidence, marks))};
+  return {wrong_elements(evidence, marks, "some_elements_wrong", content)};
 }
 
 /// Where element i of the output belongs if its matrices are stored in another way.
@@ -201,10 +191,13 @@ std::vector<std::uint8_t> marks_of_moved(const Evidence& evidence, const Place& 
   constexpr std::size_t kFewest = 16;  // fewer look like others by chance
   std::vector<std::uint8_t> marks(evidence.is_wrong.size());
   std::size_t wrong = 0, moved = 0;
+  const core::Dtype dtype = port_of(evidence).dtype;
+  const double scale = output_scale(evidence.subject, evidence.port);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     const double d = evidence.delivered[i];
     const double own = std::abs(d - evidence.values.value[i]), there = std::abs(d - evidence.values.value[source(i)]);
-    const bool is_there = evidence.is_wrong[i] != 0 && there < kMuchNearer * own;
+    const bool is_near = there < kMuchNearer * own || there <= core::ulp(d * scale, dtype) / scale;
+    const bool is_there = evidence.is_wrong[i] != 0 && there < own && is_near;
     marks[i] = is_there ? 1 : 0;
     wrong += evidence.is_wrong[i] != 0 ? 1 : 0;
     moved += is_there ? 1 : 0;

@@ -109,8 +109,15 @@ class DiagnoseLines(CliTest):
 
     def test_a_block_that_is_wrong(self):
         rng = random.Random(7)
-        y = [f32(rng.gauss(0, 6)) if i // N < 45 and i % N >= 4 else f32(v) for i, v in enumerate(self.y)]
-        self.assertEqual(self.first(y), "some_elements_wrong")
+        def with_noise(rows):
+            return [f32(rng.gauss(0, 6)) if i // N < rows and i % N >= 4 else f32(v) for i, v in enumerate(self.y)]
+
+        self.assertEqual(self.first(with_noise(25)), "some_elements_wrong")
+        # Where most of it is wrong, that is no cause: nothing explains it.
+        for rows in (28, 45):
+            found = self.said(with_noise(rows))
+            self.assertEqual((found["verdict"], found["causes"]), ("wrong", []), rows)
+            self.assertGreater(len(found["excluded"]), 3)
 
     def test_an_output_from_its_end(self):
         self.assertEqual(self.first([f32(v) for v in reversed(self.y)]), "d_stored_reversed")
