@@ -15,6 +15,7 @@ std::span<const CatalogueRow> catalogue() {
                                                      accumulation_rows(),
                                                      scale_rows(),
                                                      formula_rows(),
+                                                     fused_function_rows(),
                                                      fitted_scale_rows(),
                                                      output_rows(),
                                                      rearranged_rows(),

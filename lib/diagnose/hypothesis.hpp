@@ -95,6 +95,7 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> eager_rows();
 [[nodiscard]] std::span<const CatalogueRow> operand_rows();
 [[nodiscard]] std::span<const CatalogueRow> formula_rows();
+[[nodiscard]] std::span<const CatalogueRow> fused_function_rows();
 [[nodiscard]] std::span<const CatalogueRow> output_rows();
 [[nodiscard]] std::span<const CatalogueRow> rearranged_rows();
 [[nodiscard]] std::span<const CatalogueRow> scale_rows();

@@ -55,7 +55,8 @@ bool is_fault(const Hypothesis& hypothesis) {
 }  // namespace
 
 void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
-  const Glance glance(evidence);
+  // A second cause must tell more than the first one, and of many pairs, hardly any does.
+  const Glance glance(evidence, first_ != nullptr);
   simulated_.reset();
   const std::size_t at_once = trials_at_once(evidence.subject);
   std::vector<Hypothesis> next;
@@ -294,7 +295,7 @@ void Trials::take(Hypothesis hypothesis, Explanation explanation) {
     const double share = std::max(explanation.share, share_if_scaled(explanation));
     const bool is_idle = is_fault(hypothesis) && leaves_no_less(explanation);
     if (!is_idle) {
-      remember(std::move(hypothesis), share);
+      remember({std::move(hypothesis), share, explanation.rms_left, explanation.cosine});
     }
   } else if (explanation.is_pair && explanation.passes) {
     if (std::optional<Explanation> alone = without_first(std::move(hypothesis)); alone.has_value()) {
@@ -341,32 +342,40 @@ double Trials::share_if_scaled(const Explanation& explanation) const {
   return declared > 0 ? 1 - left / declared : 0;
 }
 
-void Trials::remember(Hypothesis hypothesis, double share) {
+void Trials::remember(Part part) {
   constexpr std::size_t kMost = 16, kMostOfFamily = 6;
   constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
   constexpr double kSomething = 0.02;
-  if (!(share > kSomething)) {
+  if (!(part.share > kSomething) ||
+      std::ranges::any_of(parts_, [&](const Part& other) { return are_same(part, other); })) {
     return;
   }
-  const std::string& family = family_of(hypothesis);
-  const auto is_same = [&](const Part& part) { return family_of(part.hypothesis) == family; };
-  const auto best = std::ranges::find_if(parts_, is_same);
+  const std::string family = family_of(part.hypothesis);
+  const auto is_kin = [&](const Part& other) { return family_of(other.hypothesis) == family; };
+  const auto best = std::ranges::find_if(parts_, is_kin);
   constexpr double kAsGood = 0.5;
-  if (hypothesis.is_usual && best != parts_.end() && share > kAsGood * best->share) {
-    share = std::max(share, best->share + 2 * kAlike);
+  if (part.hypothesis.is_usual && best != parts_.end() && part.share > kAsGood * best->share) {
+    part.share = std::max(part.share, best->share + 2 * kAlike);
   }
-  if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_same), kMostOfFamily)) {
-    const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_same);
-    if (least->share >= share) {
+  if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_kin), kMostOfFamily)) {
+    const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_kin);
+    if (least->share >= part.share) {
       return;
     }
     parts_.erase(std::next(least).base());
   }
-  const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share - kAlike; });
-  parts_.insert(place, {std::move(hypothesis), share});
+  const auto place =
+      std::ranges::find_if(parts_, [&part](const Part& other) { return other.share < part.share - kAlike; });
+  parts_.insert(place, std::move(part));
   if (parts_.size() > kMost) {
     parts_.pop_back();
   }
+}
+
+bool Trials::are_same(const Part& one, const Part& other) {
+  constexpr double kRounding = 1e-12;
+  const auto is_near = [](double x, double y) { return std::abs(x - y) <= kRounding * std::abs(y); };
+  return is_near(one.rms_left, other.rms_left) && is_near(one.cosine, other.cosine);
 }
 
 }  // namespace numcheck::diagnose

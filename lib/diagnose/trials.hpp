@@ -42,7 +42,8 @@ class Trials {
   /// A hypothesis that does not explain all, but may be one of two causes.
   struct Part {
     Hypothesis hypothesis;
-    double share = 0;  ///< of the squared error that it explains, or of what no factor explains
+    double share = 0;                 ///< of the squared error that it explains, or of what no factor explains
+    double rms_left = 0, cosine = 0;  ///< of Explanation
   };
 
   enum class Second { likely, other };
@@ -80,7 +81,9 @@ class Trials {
   [[nodiscard]] double share_if_scaled(const Explanation& explanation) const;
   /// Keeps the few that explain most. Of a family some: the number that fits best makes up for another cause as well, so that
   /// a usual one comes before it.
-  void remember(Hypothesis hypothesis, double share);
+  void remember(Part part);
+  /// Whether both leave the same to the last bits: two words for one computation (alpha=2, output_scaled=2).
+  [[nodiscard]] static bool are_same(const Part& one, const Part& other);
 
   const Subject& subject_;
   Diagnosis& diagnosis_;

@@ -119,6 +119,34 @@ class DiagnoseLines(CliTest):
             self.assertEqual((found["verdict"], found["causes"]), ("wrong", []), rows)
             self.assertGreater(len(found["excluded"]), 3)
 
+    def test_an_activation_that_is_fused_into_a_product(self):
+        """Named, and at once: not after every pair of other causes. ReLU and wrong places are no explanation of it."""
+        m, n, k = 96, 80, 64
+        rng = random.Random(8)
+        a, b = ([of_bf16(bf16_bits(v)) for v in normal(rng, rows * k)] for rows in (m, n))
+        sums = [math.fsum(a[i * k + t] * b[j * k + t] for t in range(k)) for i in range(m) for j in range(n)]
+
+        def silu(z):
+            return z / (1 + math.exp(-z))
+
+        def named(rows, cols, f, kind="BF16"):
+            store = bf16_bits if kind == "BF16" else f32
+            d = [f(sums[i * n + j]) for i in range(rows) for j in range(cols)]
+            safetensors(self.folder / "t.safetensors", {"a": (kind, [rows, k], [store(v) for v in a[: rows * k]]),
+                                                        "b": (kind, [cols, k], [store(v) for v in b[: cols * k]]),
+                                                        "d": (kind, [rows, cols], [store(v) for v in d])})
+            found = json.loads(self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "trans_b=true", "--json", "-",
+                                            code=1).stdout)
+            return [cause["name"] for cause in found["causes"]], found["pairs_tried"]
+
+        for kind in ("BF16", "F32"):
+            self.assertEqual(named(m, n, silu, kind), (["fused_silu"], 0))
+            self.assertEqual(named(m, n, lambda z: z / 2 * math.erfc(-z / math.sqrt(2)), kind)[0], ["fused_gelu_erf"])
+            self.assertEqual(named(m, n, math.tanh, kind)[0], ["fused_tanh"])
+        self.assertEqual(named(m, 1, silu)[0], ["fused_silu"])
+        # A function that nobody knows is not explained by places.
+        self.assertEqual(named(1, n, lambda z: z * math.tanh(math.log1p(math.exp(z))), "F32")[0], [])
+
     def test_an_output_from_its_end(self):
         self.assertEqual(self.first([f32(v) for v in reversed(self.y)]), "d_stored_reversed")
 
