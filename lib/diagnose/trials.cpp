@@ -304,6 +304,12 @@ void Trials::take(Hypothesis hypothesis, Explanation explanation) {
       name_beside_first(explanation);
     }
   }
+  const auto has_its_name = [&explanation](const Explanation& one) {
+    return one.name == explanation.name && one.contradicts.empty() && !one.is_consistent_only;
+  };
+  if (explanation.passes && std::ranges::any_of(diagnosis_.passing, has_its_name)) {
+    return;  // what one computation in double and one on a simulated device both prove is one cause
+  }
   if (explanation.passes) {
     diagnosis_.passing.push_back(std::move(explanation));
   } else if (first_ == nullptr) {

@@ -143,6 +143,23 @@ class Diagnoses(PlantsFaults):
         router = {"op": "router_topk", "mode": "fp32", "params": {"tokens": 65, "experts": 32, "topk": 4, "score": "softmax_pre"}}
         self.assertEqual(self.names(router, "stale_tile"), ["probs_partly_reversed"])
 
+    def test_a_fault_has_one_name_in_every_mode_and_shape(self):
+        """Whether a computation in double or the bits of a simulated device prove it."""
+        wanted = {
+            "missing_k_tail": ("terms_left_out", [("gemm", "bf16", {"m": 8, "n": 8, "k": 8193, "trans_a": True}),
+                                                  ("gemm", "fp16_acc16", {"m": 96, "n": 80, "k": 256}), ("gemm", "fp32", GEMM)]),
+            "unreduced_split_k": ("terms_left_out", [("gemm", "fp16_acc16", {"m": 96, "n": 80, "k": k}) for k in (128, 256)]),
+            "duplicated_k_block": ("terms_added_twice", [("gemm", mode, {"m": 96, "n": 80, "k": 100}) for mode in ("fp32", "fp16_acc16")]),
+            "scale_1_01": ("alpha=1.01", [("gemm", mode, {"m": 96, "n": 80, "k": 64}) for mode in ("bf16", "fp16_acc16")]),
+            "bf16_inputs": ("operands_in_bf16", [("gemm", mode, {"m": 64, "n": 48, "k": 192}) for mode in ("fp32", "fp16")]),
+            "softmax_scale_missing": ("scale=1", [("attention_fwd", mode, ATTENTION) for mode in ("fp32", "bf16")]),
+            "output_scale_1_01": ("output_scaled=1.01", [("attention_fwd", mode, ATTENTION) for mode in ("fp32", "bf16")]),
+        }
+        for fault, (name, cases) in wanted.items():
+            for op, mode, params in cases:
+                with self.subTest(fault=fault, mode=mode, params=params):
+                    self.assertEqual(self.names({"op": op, "mode": mode, "params": params}, fault)[0], name)
+
     def test_two_causes_are_named(self):
         # Most terms have another factor, and some are left out: not terms that are added twice.
         self.assertEqual(self.names({"op": "gemm", "mode": "bf16", "params": {**GEMM, "beta": 1}}, "missing_k_tail",
