@@ -147,6 +147,41 @@ class DiagnoseLines(CliTest):
         # A function that nobody knows is not explained by places.
         self.assertEqual(named(1, n, lambda z: z * math.tanh(math.log1p(math.exp(z))), "F32")[0], [])
 
+    def test_sums_that_end_early_under_an_activation(self):
+        rng = random.Random(12)
+        c = normal(rng, M * N)
+
+        def named(first, last, f, epilogue):
+            """f of the sum of some terms, and of c."""
+            d = [f32(f(math.fsum(self.x[i * K + t] * self.w[j * K + t] for t in range(first, last)) + c[i * N + j]))
+                 for i in range(M) for j in range(N)]
+            safetensors(self.folder / "t.safetensors", {"a": ("F32", [M, K], self.x), "b": ("F32", [N, K], self.w),
+                                                        "c": ("F32", [M, N], c), "d": ("F32", [M, N], d)})
+            done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "beta=1", "--param", "trans_b=true", "--param",
+                                f"epilogue={epilogue}", "--json", "-", code=1)
+            return [(cause["name"], cause["cause"]) for cause in json.loads(done.stdout)["causes"]]
+
+        def gelu(z):
+            return z / (1 + math.exp(-2 * math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+
+        for f, epilogue in ((lambda z: max(z, 0), "relu"), (gelu, "gelu")):
+            self.assertEqual(named(0, 32, f, epilogue), [("terms_left_out", "term 32 of every sum is left out")])
+            self.assertEqual(named(0, 16, f, epilogue), [("terms_left_out", "terms 16 to 32 of every sum are left out")])
+            self.assertEqual(named(8, K, f, epilogue), [("terms_left_out", "terms 0 to 7 of every sum are left out")])
+
+    def test_an_operand_of_another_product_of_the_batch(self):
+        batch, m, n, k = 3, 16, 12, 20
+        rng = random.Random(13)
+        a, b = normal(rng, batch * m * k), normal(rng, batch * n * k)
+        for name, matrix in (("b_of_next_batch", lambda i: (i + 1) % batch), ("b_of_batch_before", lambda i: (i - 1) % batch),
+                             ("b_of_first_batch", lambda i: 0)):
+            d = [f32(math.fsum(a[(i * m + r) * k + t] * b[(matrix(i) * n + s) * k + t] for t in range(k)))
+                 for i in range(batch) for r in range(m) for s in range(n)]
+            safetensors(self.folder / "t.safetensors", {"a": ("F32", [batch, m, k], a), "b": ("F32", [batch, n, k], b),
+                                                        "d": ("F32", [batch, m, n], d)})
+            done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "trans_b=true", "--json", "-", code=1)
+            self.assertEqual([cause["name"] for cause in json.loads(done.stdout)["causes"]], [name])
+
     def test_an_output_from_its_end(self):
         self.assertEqual(self.first([f32(v) for v in reversed(self.y)]), "d_stored_reversed")
 
