@@ -29,7 +29,8 @@ std::span<const CatalogueRow> catalogue() {
                                                      statistics_rows(),
                                                      keys_left_out_rows(),
                                                      attention_mask_rows(),
-                                                     line_rows(),
+                                                     added_line_rows(),
+                                                     scaled_line_rows(),
                                                      moved_line_rows(),
                                                      wrong_place_rows(),
                                                      simulated_rows()}) {

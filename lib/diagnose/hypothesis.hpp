@@ -103,7 +103,8 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> sum_rows();
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
 [[nodiscard]] std::span<const CatalogueRow> keys_left_out_rows();
-[[nodiscard]] std::span<const CatalogueRow> line_rows();
+[[nodiscard]] std::span<const CatalogueRow> added_line_rows();
+[[nodiscard]] std::span<const CatalogueRow> scaled_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> moved_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> quantised_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> rope_angle_rows();
