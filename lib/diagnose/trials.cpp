@@ -101,9 +101,9 @@ void Trials::try_pairs(double seconds) {
     return;
   }
   end_ = after(seconds);
-  const std::vector<Part> first = std::exchange(parts_, {});
+  const std::vector<FirstCause> first = firsts_.take();
   constexpr std::size_t kMost = 4;
-  for (const Part& part : std::span(first).first(std::min(kMost, first.size()))) {
+  for (const FirstCause& part : std::span(first).first(std::min(kMost, first.size()))) {
     likely_.insert(family_of(part.hypothesis));
   }
   // Beside a cause of nearly all the error, the other one may be any, and explains nothing by itself.
@@ -119,9 +119,9 @@ void Trials::try_pairs(double seconds) {
   }
 }
 
-bool Trials::try_firsts(std::span<const Part> firsts, Second second) {
+bool Trials::try_firsts(std::span<const FirstCause> firsts, Second second) {
   second_ = second;
-  for (const Part& part : firsts) {
+  for (const FirstCause& part : firsts) {
     if (Clock::now() > end_) {
       diagnosis_.pairs_left = true;
       return false;
@@ -240,12 +240,8 @@ std::optional<Explanation> Trials::without_first(Hypothesis second) {
   if (first.instead || !first.stored.empty() || (changes_case && !is_of_case) || (changes_inputs && !is_of_inputs)) {
     return std::nullopt;  // what is the first one's cannot be told from what is the second one's
   }
-  if (changes_case) {
-    alone.c = second.trial.c;
-  }
-  if (changes_inputs) {
-    alone.inputs = second.trial.inputs;
-  }
+  alone.c = changes_case ? second.trial.c : alone.c;
+  alone.inputs = changes_inputs ? second.trial.inputs : alone.inputs;
   const auto take = [&](auto Trial::* part) {  // what the second one has of its own
     if (second.trial.*part != first.*part) {
       alone.*part = second.trial.*part;
@@ -295,7 +291,7 @@ void Trials::take(Hypothesis hypothesis, Explanation explanation) {
     const double share = std::max(explanation.share, share_if_scaled(explanation));
     const bool is_idle = is_fault(hypothesis) && leaves_no_less(explanation);
     if (!is_idle) {
-      remember({std::move(hypothesis), share, explanation.rms_left, explanation.cosine});
+      firsts_.remember({std::move(hypothesis), share, explanation.rms_left, explanation.cosine});
     }
   } else if (explanation.is_pair && explanation.passes) {
     if (std::optional<Explanation> alone = without_first(std::move(hypothesis)); alone.has_value()) {
@@ -346,42 +342,6 @@ double Trials::share_if_scaled(const Explanation& explanation) const {
   const double left = 1 - explanation.cosine * explanation.cosine;
   const double declared = 1 - diagnosis_.cosine * diagnosis_.cosine;
   return declared > 0 ? 1 - left / declared : 0;
-}
-
-void Trials::remember(Part part) {
-  constexpr std::size_t kMost = 16, kMostOfFamily = 6;
-  constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
-  constexpr double kSomething = 0.02;
-  if (!(part.share > kSomething) ||
-      std::ranges::any_of(parts_, [&](const Part& other) { return are_same(part, other); })) {
-    return;
-  }
-  const std::string family = family_of(part.hypothesis);
-  const auto is_kin = [&](const Part& other) { return family_of(other.hypothesis) == family; };
-  const auto best = std::ranges::find_if(parts_, is_kin);
-  constexpr double kAsGood = 0.5;
-  if (part.hypothesis.is_usual && best != parts_.end() && part.share > kAsGood * best->share) {
-    part.share = std::max(part.share, best->share + 2 * kAlike);
-  }
-  if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_kin), kMostOfFamily)) {
-    const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_kin);
-    if (least->share >= part.share) {
-      return;
-    }
-    parts_.erase(std::next(least).base());
-  }
-  const auto place =
-      std::ranges::find_if(parts_, [&part](const Part& other) { return other.share < part.share - kAlike; });
-  parts_.insert(place, std::move(part));
-  if (parts_.size() > kMost) {
-    parts_.pop_back();
-  }
-}
-
-bool Trials::are_same(const Part& one, const Part& other) {
-  constexpr double kRounding = 1e-12;
-  const auto is_near = [](double x, double y) { return std::abs(x - y) <= kRounding * std::abs(y); };
-  return is_near(one.rms_left, other.rms_left) && is_near(one.cosine, other.cosine);
 }
 
 }  // namespace numcheck::diagnose
