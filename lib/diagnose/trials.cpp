@@ -300,11 +300,13 @@ void Trials::take(Hypothesis hypothesis, Explanation explanation) {
       name_beside_first(explanation);
     }
   }
-  const auto has_its_name = [&explanation](const Explanation& one) {
-    return one.name == explanation.name && one.contradicts.empty() && !one.is_consistent_only;
-  };
-  if (explanation.passes && std::ranges::any_of(diagnosis_.passing, has_its_name)) {
-    return;  // what one computation in double and one on a simulated device both prove is one cause
+  const auto same = std::ranges::find(diagnosis_.passing, explanation.name, &Explanation::name);
+  if (explanation.passes && same != diagnosis_.passing.end()) {
+    // What a computation in double and one on a simulated device both prove is one cause, and the better proof counts.
+    if (is_better_proof(explanation, *same)) {
+      *same = std::move(explanation);
+    }
+    return;
   }
   if (explanation.passes) {
     diagnosis_.passing.push_back(std::move(explanation));
