@@ -29,6 +29,7 @@ std::span<const CatalogueRow> catalogue() {
                                                      statistics_rows(),
                                                      keys_left_out_rows(),
                                                      attention_mask_rows(),
+                                                     alibi_rows(),
                                                      added_line_rows(),
                                                      scaled_line_rows(),
                                                      moved_line_rows(),

@@ -87,6 +87,7 @@ struct CatalogueRow {
 
 // The rows, by what they change.
 [[nodiscard]] std::span<const CatalogueRow> accumulation_rows();
+[[nodiscard]] std::span<const CatalogueRow> alibi_rows();
 [[nodiscard]] std::span<const CatalogueRow> attention_mask_rows();
 [[nodiscard]] std::span<const CatalogueRow> attention_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> attention_window_rows();
