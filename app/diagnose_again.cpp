@@ -18,7 +18,7 @@ std::string diagnose_again(const TensorOptions& tensors, const DiagnosedFiles& f
   };
   const auto add_all = [&add](std::string_view option, const std::vector<std::string>& values) {
     for (const std::string& value : values) {
-      add(option, value);
+      add(option, as_argument(value));  // a name, a setting or the path of a file
     }
   };
   // The case of the subject may be that of a first cause.
@@ -29,7 +29,7 @@ std::string diagnose_again(const TensorOptions& tensors, const DiagnosedFiles& f
   add_all("--in", tensors.inputs);
   add_all("--out", tensors.outputs);
   add_all("--dtype", tensors.dtypes);
-  add("--against", files.against);
+  add("--against", as_argument(files.against));
   add("--device", files.device);
   add("--effort", files.effort);
   add_all("--param", tensors.params);

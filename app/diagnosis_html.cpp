@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "diagnose/explanation.hpp"
-#include "diagnosis_text.hpp"
 #include "report/views/diagnosis_page.hpp"
 
 namespace numcheck::app {
@@ -25,8 +24,8 @@ op::Port port_of(const plan::Case& c, const std::string& port) {
 }  // namespace
 
 std::string diagnosis_html(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
-                           std::span<const std::string> notes, const std::string& again) {
-  DiagnosisPage page{.title = subject.c.id, .text = diagnosis_text(subject, diagnosis, notes, again, true, false)};
+                           const Surroundings& around) {
+  DiagnosisPage page{.title = subject.c.id, .text = diagnosis_text(subject, diagnosis, around, true, false)};
   const std::string& port = diagnosis.port;
   if (const auto before = port.empty() ? std::nullopt : picture_of(diagnosis.declared, port)) {
     page.maps.push_back({fmt::format("{} as declared", port), *before, port_of(subject.c, port)});

@@ -202,12 +202,13 @@ std::string inputs_apart_text(const std::vector<diagnose::Apart>& all, bool colo
   return text;
 }
 
-std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& diagnosis,
-                           std::span<const std::string> notes, const std::string& again, bool verbose, bool colour) {
+std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& diagnosis, const Surroundings& around,
+                           bool verbose, bool colour) {
   plan::Case c = subject.c;
   c.inputs.ports.clear();
   plan::identify(c);
-  std::string text = core::printable(c.id) + "\n\n";
+  std::string text = core::printable(c.id) + "\n";
+  text += around.notice.empty() ? "\n" : fmt::format("*** {} ***\n\n", around.notice);
   if (diagnosis.kind == Diagnosis::Kind::correct) {
     text += paragraph("verdict", outputs_text(diagnosis), colour);
     if (!diagnosis.declared.failing.empty()) {
@@ -246,24 +247,26 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
       text += paragraph("not", excluded_text(diagnosis, verbose), colour);
     }
   }
-  for (const std::string& note : notes) {
+  for (const std::string& note : around.notes) {
     text += paragraph("note", core::printable(note), colour);
   }
   if (diagnosis.kind != Diagnosis::Kind::correct) {
-    text += paint(fmt::format("{:<{}}", "again", kLabel), Colour::bold, colour) + again +
+    text += paint(fmt::format("{:<{}}", "again", kLabel), Colour::bold, colour) + around.again +
             "\n";  // in one line, to be pasted
   }
   return text;
 }
 
-std::string diagnosis_line(const Diagnosis& diagnosis) {
+namespace {
+
+std::string verdict_line(const Diagnosis& diagnosis) {
   switch (diagnosis.kind) {
     case Diagnosis::Kind::correct:
       return diagnosis.declared.failing.empty()
-                 ? "correct: every gate passes\n"
-                 : fmt::format("correct, but {}\n", core::printable(diagnosis.declared.failing));
+                 ? "correct: every gate passes"
+                 : fmt::format("correct, but {}", core::printable(diagnosis.declared.failing));
     case Diagnosis::Kind::undecided:
-      return fmt::format("undecided: {}\n", core::printable(diagnosis.declared.failing));
+      return fmt::format("undecided: {}", core::printable(diagnosis.declared.failing));
     case Diagnosis::Kind::misbehaved:
     case Diagnosis::Kind::explained:
     case Diagnosis::Kind::unexplained:
@@ -271,8 +274,14 @@ std::string diagnosis_line(const Diagnosis& diagnosis) {
   }
   const bool explained = !diagnosis.passing.empty();
   const std::string cause = explained ? core::printable(diagnosis.passing.front().cause) : closest_text(diagnosis);
-  return fmt::format("{}: {}{}\n", diagnosis.port.empty() ? "the run misbehaved" : diagnosis.port + " is wrong",
+  return fmt::format("{}: {}{}", diagnosis.port.empty() ? "the run misbehaved" : diagnosis.port + " is wrong",
                      explained && diagnosis.passing.front().is_consistent_only ? "perhaps: " : "", cause);
+}
+
+}  // namespace
+
+std::string diagnosis_line(const Diagnosis& diagnosis, const std::string& notice) {
+  return verdict_line(diagnosis) + (notice.empty() ? "\n" : fmt::format(" ({})\n", notice));
 }
 
 }  // namespace numcheck::app

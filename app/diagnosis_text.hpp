@@ -10,14 +10,19 @@
 
 namespace numcheck::app {
 
-/// Verdict, cause, evidence, what was excluded (all of it if `verbose`), remedy, and how to see it again. `notes` say what was
-/// read from the tensors, `again` is a command.
-[[nodiscard]] std::string diagnosis_text(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
-                                         std::span<const std::string> notes, const std::string& again, bool verbose,
-                                         bool colour);
+/// What is said around a diagnosis.
+struct Surroundings {
+  std::string notice;                  ///< before everything else: that a device is simulated; empty: nothing
+  std::span<const std::string> notes;  ///< what was read from the tensors
+  std::string again;                   ///< the command that asks the same again
+};
 
-/// The verdict and its cause on one line: "d is wrong: C was not added".
-[[nodiscard]] std::string diagnosis_line(const diagnose::Diagnosis& diagnosis);
+/// Verdict, cause, evidence, what was excluded (all of it if `verbose`), remedy, and how to see it again.
+[[nodiscard]] std::string diagnosis_text(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
+                                         const Surroundings& around, bool verbose, bool colour);
+
+/// The verdict and its cause on one line: "d is wrong: C was not added". `notice` as above.
+[[nodiscard]] std::string diagnosis_line(const diagnose::Diagnosis& diagnosis, const std::string& notice);
 
 /// How far two results are from each other, a line for each output.
 [[nodiscard]] std::string apart_text(const std::vector<diagnose::Apart>& all, bool colour);

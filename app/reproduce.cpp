@@ -13,11 +13,6 @@
 namespace numcheck::app {
 namespace {
 
-/// The path in a form that no option parser mistakes for an option.
-std::string as_argument(const std::string& path) {
-  return path.starts_with('-') ? "./" + path : path;
-}
-
 /// A path for the record, which contains no absolute paths: relative to the working folder if it is below that,
 /// otherwise just the file name.
 std::string recorded_path(const std::string& path) {
@@ -60,6 +55,10 @@ std::string shell_word(const std::string& word) {
     at += length;
   }
   return text + "'";
+}
+
+std::string as_argument(const std::string& path) {
+  return path.starts_with('-') ? "./" + path : path;
 }
 
 namespace {

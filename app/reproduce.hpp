@@ -14,6 +14,9 @@ namespace numcheck::app {
 /// and in the form $'...' if it has control characters, direction marks or bytes that are not UTF-8.
 [[nodiscard]] std::string shell_word(const std::string& word);
 
+/// The path in a form that no option parser mistakes for an option.
+[[nodiscard]] std::string as_argument(const std::string& path);
+
 /// The command that runs a case of these plans again; --case is appended to it.
 struct Reproducer {
   std::string recorded;  ///< for the record: without absolute paths; of a file elsewhere, only its name

@@ -26,6 +26,7 @@
 #include "given_tensors.hpp"
 #include "machine/device.hpp"
 #include "output_checks.hpp"
+#include "report/views/console_format.hpp"
 #include "reproduce.hpp"
 #include "rerun.hpp"
 #include "screen_text.hpp"
@@ -172,15 +173,28 @@ class DiagnoseCommand : public Command {
 
   [[nodiscard]] std::string text_of(const Context& context, const Answer& answer) const {
     return context.common.verbosity() < 0
-               ? diagnosis_line(answer.diagnosis)
-               : diagnosis_text(answer.gathered.subject, answer.diagnosis, answer.gathered.notes, again(answer),
+               ? diagnosis_line(answer.diagnosis, notice_of(answer))
+               : diagnosis_text(answer.gathered.subject, answer.diagnosis, around(answer),
                                 context.common.verbosity() > 0, context.terminal.colour_on_stdout());
   }
 
   [[nodiscard]] nlohmann::json json_of(const Answer& answer) const {
     nlohmann::json json = diagnose::diagnosis_json(answer.gathered.subject, answer.diagnosis, answer.gathered.notes);
     json["reproduce"] = again(answer);
+    if (!case_.empty()) {
+      json["simulated"] = answer.gathered.subject.device.simulated;
+    }
     return json;
+  }
+
+  /// Of a case that ran. What somebody's tensors were computed on, nobody knows.
+  [[nodiscard]] std::string notice_of(const Answer& answer) const {
+    const machine::Device& device = answer.gathered.subject.device;
+    return !case_.empty() && device.simulated ? report::views::notice_of_simulated(device.sm) : std::string();
+  }
+
+  [[nodiscard]] Surroundings around(const Answer& answer) const {
+    return {.notice = notice_of(answer), .notes = answer.gathered.notes, .again = again(answer)};
   }
 
   /// The command that gives this answer.
@@ -189,8 +203,12 @@ class DiagnoseCommand : public Command {
       return diagnose_again(tensors_, {.against = against_, .device = device_, .effort = effort_},
                             answer.gathered.subject);
     }
-    return fmt::format("te-numcheck diagnose --case {} {}{}", shell_word(case_), shell_word(tensors_.op),
-                       device_.empty() ? "" : " --device " + shell_word(device_));
+    std::string text =
+        fmt::format("te-numcheck diagnose --case {} {}", shell_word(case_), shell_word(as_argument(tensors_.op)));
+    for (const auto& [option, value] : {std::pair{"--device", &device_}, std::pair{"--effort", &effort_}}) {
+      text += value->empty() ? std::string() : fmt::format(" {} {}", option, shell_word(*value));
+    }
+    return text;
   }
 
   core::ExitCode answer(Context& context, const Answer& answer) const {
@@ -201,8 +219,7 @@ class DiagnoseCommand : public Command {
       write_json(context, json_of(answer));
     }
     if (!html_.empty()) {
-      const std::string page =
-          diagnosis_html(answer.gathered.subject, answer.diagnosis, answer.gathered.notes, again(answer));
+      const std::string page = diagnosis_html(answer.gathered.subject, answer.diagnosis, around(answer));
       html_ == "-" ? context.terminal.data(page) : core::write_file(html_, page);
     }
     return exit_code(answer.diagnosis);

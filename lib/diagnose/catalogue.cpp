@@ -15,6 +15,7 @@ std::span<const CatalogueRow> catalogue() {
                                                      accumulation_rows(),
                                                      scale_rows(),
                                                      formula_rows(),
+                                                     fused_function_rows(),
                                                      fitted_scale_rows(),
                                                      output_rows(),
                                                      rearranged_rows(),
@@ -28,7 +29,9 @@ std::span<const CatalogueRow> catalogue() {
                                                      statistics_rows(),
                                                      keys_left_out_rows(),
                                                      attention_mask_rows(),
-                                                     line_rows(),
+                                                     alibi_rows(),
+                                                     added_line_rows(),
+                                                     scaled_line_rows(),
                                                      moved_line_rows(),
                                                      wrong_place_rows(),
                                                      simulated_rows()}) {

@@ -110,6 +110,41 @@ std::vector<Hypothesis> next_rows(const Evidence& evidence) {
   return all;
 }
 
+/// Of products in a batch: each with an operand of another one, or all with that of the first.
+std::vector<Hypothesis> other_matrices(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  if (evidence.subject.c.op->name != "gemm") {
+    return all;
+  }
+  struct Way {
+    std::string_view what, cause;
+    std::int64_t step;  ///< to the matrix that is used; 0: the first one is
+  };
+  constexpr std::array kWays = {Way{"of_next_batch", "each product has the {} of the next one in the batch", 1},
+                                Way{"of_batch_before", "each product has the {} of the one before it in the batch", -1},
+                                Way{"of_first_batch", "all products of the batch have the {} of the first one", 0}};
+  for (const op::Port& port : number_inputs(evidence.subject)) {
+    const prepare::SharedDoubles x = evidence.subject.inputs.of(port);
+    const std::int64_t size = port.rows * port.cols;
+    for (const Way& way : kWays) {
+      if (port.batch < 2 || (port.batch == 2 && way.step < 0)) {  // of two, the next one is the one before
+        continue;
+      }
+      const auto from = [&](std::size_t i) {
+        const std::int64_t matrix = static_cast<std::int64_t>(i) / size, in = static_cast<std::int64_t>(i) % size;
+        const std::int64_t other = way.step == 0 ? 0 : (matrix + way.step + port.batch) % port.batch;
+        return (*x)[static_cast<std::size_t>(other * size + in)];
+      };
+      all.push_back(with_input(evidence, port, changed(*x, from), way.what,
+                               fmt::format(fmt::runtime(way.cause), port.name),
+                               fmt::format("Look at the batch stride of {} (0 repeats the first matrix), at its first "
+                                           "address, and at the order of the list of matrices.",
+                                           port.name)));
+    }
+  }
+  return all;
+}
+
 /// Of gated ops, whose input has two halves: rows of pairs, one of each half.
 std::vector<Hypothesis> interleaved(const Evidence& evidence) {
   std::vector<Hypothesis> all;
@@ -219,6 +254,8 @@ constexpr std::array kRows = {
     CatalogueRow{"INPUT_negated", "an input with the opposite sign: freqs_negated", &negated},
     CatalogueRow{"INPUT_inverted", "a mask that means the opposite: mask_inverted", &inverted},
     CatalogueRow{"INPUT_of_next_row, INPUT_of_row_before", "positions that are one off", &next_rows},
+    CatalogueRow{"INPUT_of_next_batch, INPUT_of_batch_before, INPUT_of_first_batch",
+                 "products of a batch with an operand of another one: b_of_next_batch", &other_matrices},
     CatalogueRow{"INPUT_interleaved", "gate and value in pairs, not in halves", &interleaved},
     CatalogueRow{"INPUT_scaled_to_FORMAT, INPUT_rows_scaled_to_FORMAT, INPUT_columns_scaled_to_FORMAT",
                  "quantised operands of products", &quantised_inputs}};

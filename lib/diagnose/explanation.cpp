@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -259,6 +260,11 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
 
 bool is_open(const Diagnosis& diagnosis) {
   return std::ranges::all_of(diagnosis.passing, is_weak);
+}
+
+bool is_better_proof(const Explanation& one, const Explanation& other) {
+  const auto rank = [](const Explanation& e) { return std::tuple(!is_weak(e), e.equal_bits, -e.rms_left); };
+  return rank(one) > rank(other);
 }
 
 void keep_best(bool is_narrow, Diagnosis& diagnosis) {

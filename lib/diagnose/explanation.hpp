@@ -42,6 +42,10 @@ struct Declared {
 /// contradicts another output beside one that does not.
 [[nodiscard]] bool is_open(const Diagnosis& diagnosis);
 
+/// Of two explanations by one cause: whether the first one alone predicts the errors and contradicts nothing, has more bits, or leaves
+/// less.
+[[nodiscard]] bool is_better_proof(const Explanation& one, const Explanation& other);
+
 /// Orders what passes, and excludes what a better explanation excludes: by predicting the errors, and of 16- and 8-bit outputs by
 /// many more of their bits.
 void keep_best(bool is_narrow, Diagnosis& diagnosis);

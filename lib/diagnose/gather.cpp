@@ -1,33 +1,28 @@
 #include "diagnose/gather.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/codec.hpp"
+#include "core/dtype.hpp"
 #include "core/error.hpp"
-#include "core/parallel.hpp"
 #include "core/strings.hpp"
-#include "data/inputs.hpp"
 #include "diagnose/attention_lengths.hpp"
 #include "diagnose/attention_likeness.hpp"
 #include "diagnose/attention_notes.hpp"
-#include "diagnose/likeness.hpp"
 #include "diagnose/mode_choice.hpp"
 #include "diagnose/orientation.hpp"
+#include "diagnose/taken_tensors.hpp"
 #include "diagnose/tensor_listing.hpp"
 #include "machine/memory.hpp"
 #include "prepare/grouping.hpp"
 
 namespace numcheck::diagnose {
 namespace {
-
-using core::Dtype;
 
 class Gatherer {
  public:
@@ -55,7 +50,7 @@ class Gatherer {
       moved = arranged(*reading_, tensors_);
       tensors_ = moved.tensors;
     }
-    take_tensors();
+    std::ranges::move(take_tensors(gathered_.subject, tensors_, request_), std::back_inserter(gathered_.notes));
     std::ranges::move(settle_orientation(gathered_.subject, request_.params), std::back_inserter(gathered_.notes));
     for (const auto& taken : settle_choices(gathered_.subject, request_.params)) {
       const std::string before = taken.first + " = ";
@@ -201,134 +196,6 @@ class Gatherer {
       throw core::EnvironmentError(fmt::format("{} of these sizes needs {} of host memory, and this process may use {}",
                                                request_.op->name, core::human_bytes(needed), core::human_bytes(most)));
     }
-  }
-
-  void take_tensors() {
-    plan::Case& c = gathered_.subject.c;
-    std::vector<std::string_view> absent_scales;
-    for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
-      const data::FileTensor* found = tensor_of(port.name);
-      const std::optional<data::FileTensor> codes = found == nullptr ? std::nullopt : as_codes(port, *found);
-      const data::FileTensor* tensor = codes.has_value() ? &*codes : found;
-      const bool is_output = port.role == op::Role::output || port.role == op::Role::amax;
-      if (tensor != nullptr && is_output) {
-        take_output(port, *tensor);
-      } else if (tensor != nullptr) {
-        take_input(port, *tensor);
-      } else if (is_stored_by_forward(port)) {
-        throw core::UsageError(
-            fmt::format("{} needs the tensor {} ({}), which the forward pass stored: right gradients follow from its "
-                        "rounded numbers, and "
-                        "are beyond their bounds of any other",
-                        c.op->name, port.name, core::dtype_info(port.dtype).name));
-      } else if (must_be_given(port)) {
-        throw core::UsageError(fmt::format("{} needs the tensor {} ({}): {}", c.op->name, port.name,
-                                           core::dtype_info(port.dtype).name, port.doc));
-      } else if (port.role == op::Role::scale && port.fill != op::Fill::computed) {
-        absent_scales.push_back(port.name);
-        take_as_one(port);
-      }
-    }
-    if (!absent_scales.empty()) {
-      gathered_.notes.push_back(fmt::format("not given, and taken as 1: {}", fmt::join(absent_scales, ", ")));
-    }
-    if (gathered_.subject.outputs.empty()) {
-      throw core::UsageError(
-          fmt::format("no output of {} is among the tensors, so there is nothing to judge", c.op->name));
-    }
-  }
-
-  /// A run chooses scales of outputs by their largest values; operands' are 1 unless they are given.
-  void take_as_one(const op::Port& scale) {
-    const plan::Case& c = gathered_.subject.c;
-    if (op::port_named(c.op->ports(c.params, *c.mode), scale.of).role == op::Role::output) {
-      auto one = std::make_shared<core::Buffer<double>>(1);
-      (*one)[0] = 1;
-      gathered_.subject.inputs.set(std::string(scale.name), std::move(one));
-    }
-  }
-
-  /// The o of attention's backward pass, where its numbers and weights are rounded: D is the row sum of do o.
-  [[nodiscard]] bool is_stored_by_forward(const op::Port& port) const {
-    const bool is_rounded = core::dtype_info(port.dtype).storage_bytes <= 2;
-    return gathered_.subject.c.op->name == "attention_bwd" && port.name == "o" && is_rounded;
-  }
-
-  /// Formats that safetensors does not have are saved as bytes.
-  static std::optional<data::FileTensor> as_codes(const op::Port& port, const data::FileTensor& tensor) {
-    const bool is_bytes = tensor.dtype == Dtype::uint8 && port.dtype != Dtype::uint8;
-    return is_bytes && core::dtype_info(port.dtype).storage_bytes == 1
-               ? std::optional(data::read_as(tensor, port.dtype))
-               : std::nullopt;
-  }
-
-  void take_input(const op::Port& port, const data::FileTensor& tensor) {
-    auto values = std::make_shared<core::Buffer<double>>(data::values_of(tensor));
-    const bool stays = is_wider_addend(port, tensor);
-    const std::size_t rounded = tensor.dtype == port.dtype || stays ? 0 : round_all(*values, port.dtype);
-    if (rounded > 0) {
-      gathered_.notes.push_back(fmt::format("{} of {} numbers of {} are not {}: they are rounded first", rounded,
-                                            values->size(), port.name, core::dtype_info(port.dtype).name));
-    }
-    if (!core::is_integer(port.dtype) && !request_.exact_leg) {
-      gathered_.subject.c.inputs.ports[std::string(port.name)] =
-          likeness(values->span(), static_cast<std::size_t>(port.cols));
-    }
-    const bool has_nan = std::ranges::any_of(values->span(), [](double x) { return std::isnan(x); });
-    const auto is_scale = [](double x) { return x > 0 && std::isfinite(x); };
-    const auto odd = std::ranges::find_if_not(values->span(), is_scale);
-    if (port.role == op::Role::scale && odd != values->span().end()) {
-      gathered_.notes.push_back(
-          fmt::format("{} is {}, which is not a scale: those are positive and finite", port.name, *odd));
-    }
-    gathered_.subject.inputs.set(std::string(port.name), std::move(values));
-    if (stays) {
-      gathered_.notes.push_back(fmt::format("{} is in FP32: its numbers are added as they are, not rounded to {}",
-                                            port.name, core::dtype_info(port.dtype).name));
-      gathered_.subject.inputs.keep_unrounded(std::string(port.name));
-    }
-    if (has_nan && tensor.dtype == port.dtype) {
-      const std::vector<std::byte> dense = data::dense_bytes(tensor);
-      auto bits = std::make_shared<core::Buffer<std::byte>>(dense.size());
-      std::ranges::copy(dense, bits->data());
-      gathered_.subject.inputs.set_bits(std::string(port.name), std::move(bits));
-    }
-  }
-
-  /// How many numbers that changes.
-  static std::size_t round_all(core::Buffer<double>& values, Dtype dtype) {
-    constexpr std::size_t kPerTask = std::size_t{1} << 16;
-    std::atomic<std::size_t> changed = 0;
-    core::parallel_chunks(values.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
-      std::size_t of_task = 0;
-      for (double& value : values.span().subspan(begin, end - begin)) {
-        const double stored = core::round_to(value, dtype);
-        of_task += stored != value && !std::isnan(value) ? 1 : 0;
-        value = stored;
-      }
-      changed += of_task;
-    });
-    return changed;
-  }
-
-  void take_output(const op::Port& port, const data::FileTensor& tensor) {
-    const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
-    auto bytes = std::make_shared<core::Buffer<std::byte>>(tensor.elements() * element);
-    if (tensor.dtype == port.dtype) {
-      const std::vector<std::byte> dense = data::dense_bytes(tensor);
-      std::ranges::copy(dense, bytes->data());
-    } else {
-      core::Buffer<double> values = data::values_of(tensor);
-      if (const std::size_t rounded = round_all(values, port.dtype); rounded > 0) {
-        throw core::UsageError(
-            fmt::format("{} holds {} numbers, {} of {} are not {}, which mode {} of {} stores: choose the mode that "
-                        "was meant with --mode",
-                        port.name, tensor.format, rounded, values.size(), core::dtype_info(port.dtype).name,
-                        gathered_.subject.c.mode->name, request_.op->name));
-      }
-      core::encode(values.span(), port.dtype, bytes->span());
-    }
-    gathered_.subject.outputs.emplace(port.name, std::move(bytes));
   }
 
   const GatherRequest& request_;

@@ -24,12 +24,12 @@ bool is_of_values(const Subject& subject, const Trial& trial) {
 
 }  // namespace
 
-Glance::Glance(const Evidence& evidence)
+Glance::Glance(const Evidence& evidence, bool at_any)
     : evidence_(evidence),
       port_(port_of(evidence)),
       scale_(output_scale(evidence.subject, evidence.port)),
-      is_costly_(is_costly(evidence.subject)) {
-  if (is_costly_) {
+      looks_((at_any || is_costly(evidence.subject)) && !evidence.values.unpredictable) {
+  if (looks_) {
     expected_ = distance_to(evidence.values.value.span());
   }
 }
@@ -58,7 +58,7 @@ Glance::Distance Glance::distance_to(std::span<const double> y) const {
 
 std::optional<Explanation> Glance::dismissed(const Hypothesis& hypothesis, const Declared& declared,
                                              double flops) const {
-  if (!is_costly_ || !is_of_values(evidence_.subject, hypothesis.trial)) {
+  if (!looks_ || !is_of_values(evidence_.subject, hypothesis.trial)) {
     return std::nullopt;
   }
   try {

@@ -10,13 +10,13 @@
 
 namespace numcheck::diagnose {
 
-/// Attention's error models cost several times as much as its results. A hypothesis whose results are not nearer to the output
-/// than those that are expected anyway, neither in their squared distance nor in their bits, needs no error model: it could only
-/// allow for the errors.
+/// Error models cost more than results, and attention's several times as much. A hypothesis whose results are not nearer to the
+/// output than those that are expected anyway, neither in their squared distance nor in their bits, needs no error model: it could
+/// only allow for the errors.
 class Glance {
  public:
-  /// Of the output as expected. The evidence must outlive this object.
-  explicit Glance(const Evidence& evidence);
+  /// Of the output as expected, if the op is a costly one, or `at_any`. The evidence must outlive this object.
+  Glance(const Evidence& evidence, bool at_any);
 
   /// What is known of a hypothesis that explains nothing; nothing if it has to be judged.
   [[nodiscard]] std::optional<Explanation> dismissed(const Hypothesis& hypothesis, const Declared& declared,
@@ -34,8 +34,8 @@ class Glance {
   const Evidence& evidence_;
   op::Port port_;
   double scale_ = 1;  ///< that codes of the output were multiplied by
-  bool is_costly_ = false;
-  Distance expected_;  ///< only if it is costly
+  bool looks_ = false;
+  Distance expected_;  ///< only if it looks
 };
 
 }  // namespace numcheck::diagnose

@@ -87,6 +87,7 @@ struct CatalogueRow {
 
 // The rows, by what they change.
 [[nodiscard]] std::span<const CatalogueRow> accumulation_rows();
+[[nodiscard]] std::span<const CatalogueRow> alibi_rows();
 [[nodiscard]] std::span<const CatalogueRow> attention_mask_rows();
 [[nodiscard]] std::span<const CatalogueRow> attention_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> attention_window_rows();
@@ -95,6 +96,7 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> eager_rows();
 [[nodiscard]] std::span<const CatalogueRow> operand_rows();
 [[nodiscard]] std::span<const CatalogueRow> formula_rows();
+[[nodiscard]] std::span<const CatalogueRow> fused_function_rows();
 [[nodiscard]] std::span<const CatalogueRow> output_rows();
 [[nodiscard]] std::span<const CatalogueRow> rearranged_rows();
 [[nodiscard]] std::span<const CatalogueRow> scale_rows();
@@ -102,7 +104,8 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> sum_rows();
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
 [[nodiscard]] std::span<const CatalogueRow> keys_left_out_rows();
-[[nodiscard]] std::span<const CatalogueRow> line_rows();
+[[nodiscard]] std::span<const CatalogueRow> added_line_rows();
+[[nodiscard]] std::span<const CatalogueRow> scaled_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> moved_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> quantised_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> rope_angle_rows();

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
@@ -41,10 +42,28 @@ std::vector<bool> suspects(const Evidence& evidence, const Lines& lines) {
   return found;
 }
 
+/// What is expected, as the output stores it: of lines that differ by little, rounding to 16 or 8 bits hides which is which.
+core::Buffer<double> as_stored(const Evidence& evidence) {
+  const core::Dtype dtype = port_of(evidence).dtype;
+  const core::Overflow overflow = core::is_fp8(dtype) ? core::Overflow::saturate : core::Overflow::ieee;
+  const double scale = output_scale(evidence.subject, evidence.port);
+  const bool is_rounded = core::dtype_info(dtype).storage_bytes <= 2 && port_of(evidence).scaled_by.empty();
+  const std::span<const double> expected = evidence.values.value.span();
+  core::Buffer<double> stored(expected.size());
+  constexpr std::size_t kPerTask = std::size_t{1} << 16;
+  core::parallel_chunks(expected.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      stored[i] = is_rounded ? core::round_to(expected[i] * scale, dtype, overflow) / scale : expected[i];
+    }
+  });
+  return stored;
+}
+
 /// Which line of what is expected each line of what is delivered looks like, itself if none fits much better; nothing if all
 /// are where they belong. Candidates are those whose weighted sums are next to the line's.
-std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const Lines& lines) {
-  const std::span<const double> y = evidence.values.value.span(), d = evidence.delivered;
+std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, std::span<const double> y,
+                                                const Lines& lines) {
+  const std::span<const double> d = evidence.delivered;
   std::vector<double> weight(lines.length);
   std::vector<std::pair<double, std::size_t>> keys(lines.count);
   for (std::size_t i = 0; i < lines.length; ++i) {
@@ -199,13 +218,14 @@ std::vector<Hypothesis> lines_elsewhere(const Evidence& evidence) {
   if (!evidence.sample.all()) {
     return all;
   }
+  const core::Buffer<double> expected = as_stored(evidence);
   if (const Lines lines{rows, cols, cols, 1}; rows > 1 && cols >= kFewest) {
-    if (auto from = sources(evidence, lines); from.has_value()) {
+    if (auto from = sources(evidence, expected.span(), lines); from.has_value()) {
       all.push_back(moved_lines(evidence, lines, std::move(*from), "row"));
     }
   }
   if (const Lines lines{cols, rows, 1, cols}; cols > 1 && rows >= kFewest) {
-    if (auto from = sources(evidence, lines); from.has_value()) {
+    if (auto from = sources(evidence, expected.span(), lines); from.has_value()) {
       all.push_back(moved_lines(evidence, lines, std::move(*from), "column"));
     }
   }

@@ -148,10 +148,12 @@ std::vector<Hypothesis> narrow_inputs(const Evidence& evidence) {
     const bool is_known = evidence.subject.c.op->name == "gemm" && is_fp32_product(subject) &&
                           (way.suffix == "tf32" || way.suffix == "bf16");
     if (single.size() > 1 && !(is_known && single.size() == 2)) {
+      const bool are_operands = subject.c.op->name == "gemm" && single.size() == 2 &&
+                                single.front().name.starts_with("a_") && single.back().name.starts_with("b_");
       all.push_back(
-          {fmt::format("inputs_in_{}", way.suffix),
+          {fmt::format("{}_in_{}", are_operands ? "operands" : "inputs", way.suffix),
            {},
-           fmt::format("all inputs were {} before they were used", way.verb),
+           fmt::format("{} were {} before they were used", are_operands ? "both operands" : "all inputs", way.verb),
            fmt::format("Autocast or a cast in the model: keep the inputs in their format, or give the {} tensors to "
                        "compare with.",
                        spelled(way.dtype)),
@@ -251,7 +253,8 @@ constexpr std::array kRows = {
     CatalogueRow{"operands_truncated_to_tf32", "a product ran in TF32 on truncated operands",
                  &operands_truncated_to_tf32},
     CatalogueRow{"operands_in_bf16", "FP32 operands of a product were rounded to BF16", &operands_in_bf16},
-    CatalogueRow{"INPUT_in_FORMAT", "an input, or all of them, in a narrower format: x_in_bf16, inputs_in_fp16",
+    CatalogueRow{"INPUT_in_FORMAT",
+                 "an input, or all of them, in a narrower format: x_in_bf16, inputs_in_fp16, operands_in_fp16",
                  &narrow_inputs},
     CatalogueRow{"INPUT_and_INPUT_exchanged", "two inputs of one shape exchanged: a_and_b_exchanged",
                  &exchanged_inputs},

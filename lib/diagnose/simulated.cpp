@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "data/block_scales.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/hypothesis.hpp"
+#include "op/field.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::diagnose {
@@ -174,6 +176,49 @@ void simulate(const Subject& subject, const Trial& trial, const prepare::Prepare
 
 namespace {
 
+/// Faults that are, by definition, what a row of the catalogue computes in double: bits decide which of the two proves it, and the
+/// name is the same.
+struct SameAs {
+  std::string_view fault, name;
+};
+constexpr std::array kSameAs = {
+    SameAs{"missing_k_tail", "terms_left_out"},
+    SameAs{"missing_k_tail_8", "terms_left_out"},
+    SameAs{"missing_k_stage", "terms_left_out"},
+    SameAs{"unreduced_split_k", "terms_left_out"},
+    SameAs{"doubled_split_head", "terms_added_twice"},
+    SameAs{"duplicated_k_block", "terms_added_twice"},
+    SameAs{"stale_k_tail", "terms_replaced"},
+    SameAs{"transposed_a", "a_transposed"},
+    SameAs{"scale_half", "alpha=0.5"},
+    SameAs{"scale_1_01", "alpha=1.01"},
+    SameAs{"beta_ignored", "beta=0"},
+    SameAs{"bf16_inputs", "operands_in_bf16"},
+    SameAs{"tf32_silently", "operands_in_tf32"},
+    SameAs{"output_scale_1_01", "output_scaled=1.01"},
+    SameAs{"dq_not_zeroed", "output_scaled=2"},
+    SameAs{"bf16_output_in_fp32", "output_in_bf16"},
+    SameAs{"truncated_output", "output_truncated"},
+    SameAs{"double_rounded_output", "output_through_fp16"},
+    SameAs{"softmax_scale_missing", "scale=1"},
+    SameAs{"softcap_missing", "softcap=0"},
+    SameAs{"bf16_statistics", "statistics_in_bf16"},
+    SameAs{"last_element_missing", "last_element_left_out"},
+    SameAs{"previous_row_statistics", "statistics_of_row_before"},
+    SameAs{"gamma_not_centred", "zero_centered_gamma=false"},
+};
+
+std::string_view name_of(std::string_view fault, const plan::Case& c) {
+  const auto* const same = std::ranges::find(kSameAs, fault, &SameAs::fault);
+  if (same != kSameAs.end()) {
+    return same->name;
+  }
+  if (const std::optional<std::size_t> bias = op::field_index(*c.op, "bias"); bias && fault == "bias_after_scale") {
+    return c.params[*bias] == op::Value(std::string("pre_scale")) ? "bias=post_scale" : "bias=pre_scale";
+  }
+  return fault;
+}
+
 std::vector<Hypothesis> simulated_faults(const Evidence& evidence) {
   const Subject& subject = evidence.subject;
   std::vector<Hypothesis> all;
@@ -183,7 +228,7 @@ std::vector<Hypothesis> simulated_faults(const Evidence& evidence) {
   for (const SimulatedFault& fault : subject.simulator->faults(subject.c)) {
     Trial trial = as_declared(subject);
     trial.fault = fault.name;
-    all.push_back({std::string(fault.name),
+    all.push_back({std::string(name_of(fault.name, subject.c)),
                    {},
                    std::string(fault.doc),
                    fmt::format("Compare the code with the formula that te-numcheck explain {} shows; run --inject {} "
@@ -194,9 +239,11 @@ std::vector<Hypothesis> simulated_faults(const Evidence& evidence) {
   return all;
 }
 
-constexpr std::array kRows = {
-    CatalogueRow{"FAULT", "what a simulated device gives with each fault that can be planted in it: mask_off_by_one",
-                 &simulated_faults, Stage::simulated}};
+constexpr std::array kRows = {CatalogueRow{"FAULT",
+                                           "what a simulated device gives with each fault that can be planted in it: "
+                                           "mask_off_by_one; those that are the same as "
+                                           "another cause have its name: terms_left_out",
+                                           &simulated_faults, Stage::simulated}};
 
 }  // namespace
 

@@ -33,7 +33,8 @@ std::int64_t spread(std::int64_t i, std::int64_t count, std::int64_t of) {
   return i * of / count;
 }
 
-Block take_block(const Evidence& evidence, const op::GemmParams& p) {
+/// Of at most so many rows and columns.
+Block take_block(const Evidence& evidence, const op::GemmParams& p, std::int64_t most) {
   const Subject& subject = evidence.subject;
   const std::vector<op::Port> ports = subject.c.op->ports(subject.c.params, *subject.c.mode);
   const core::Buffer<double> delivered = delivered_numbers(subject, "d");
@@ -45,7 +46,7 @@ Block take_block(const Evidence& evidence, const op::GemmParams& p) {
   const prepare::SharedDoubles c = c_port == nullptr ? nullptr : subject.inputs.of(*c_port);
   const double factor = p.alpha * static_cast<double>(subject.inputs.factor(ports, op::port_named(ports, "a"))) *
                         static_cast<double>(subject.inputs.factor(ports, op::port_named(ports, "b")));
-  Block block{.rows = std::min(p.m, kBlock), .cols = std::min(p.n, kBlock), .k = p.k, .a = {}, .b = {}, .error = {}};
+  Block block{.rows = std::min(p.m, most), .cols = std::min(p.n, most), .k = p.k, .a = {}, .b = {}, .error = {}};
   const auto size = [](std::int64_t x, std::int64_t y) { return static_cast<std::size_t>(x * y); };
   block.a.resize(size(block.rows, p.k));
   block.b.resize(size(block.cols, p.k));
@@ -165,20 +166,9 @@ bool is_factor(const std::vector<int>& coefficient) {
   return *middle != 0;
 }
 
-std::vector<Hypothesis> terms_of_sums(const Evidence& evidence) {
+/// What the coefficients say: 1 more or less of each term.
+Hypothesis with_coefficients(const Evidence& evidence, const op::GemmParams& p, const std::vector<int>& coefficient) {
   const Subject& subject = evidence.subject;
-  if (subject.c.op->name != "gemm" || evidence.port != "d") {
-    return {};
-  }
-  const auto p = op::from_params<op::GemmParams>(subject.c.params);
-  constexpr std::int64_t kFewest = 16;  // outputs in a block, below which noise hides whole numbers
-  if (p.epilogue != "none" || p.alpha == 0 || p.k < 2 || std::min(p.m, p.n) < kFewest) {
-    return {};
-  }
-  const std::vector<int> coefficient = coefficients(take_block(evidence, p));
-  if (std::ranges::all_of(coefficient, [](int c) { return c == 0; }) || is_factor(coefficient)) {
-    return {};
-  }
   // A term that is missing is one whose element of A is 0.
   const std::vector<op::Port> ports = subject.c.op->ports(subject.c.params, *subject.c.mode);
   const prepare::SharedDoubles a = subject.inputs.of(op::port_named(ports, "a"));
@@ -202,17 +192,83 @@ std::vector<Hypothesis> terms_of_sums(const Evidence& evidence) {
   if (what.empty()) {
     what = "terms of every sum are added several times";
   }
-  const bool only_missing = twice.empty();
   return {
-      {only_missing      ? "terms_left_out"
-       : missing.empty() ? "terms_added_twice"
-                         : "terms_replaced",
-       {},
-       std::move(what),
-       fmt::format("k is {}: look at how the kernel splits it (tail of a tile, stages, split-K), and whether another "
-                   "algorithm or a k that is a multiple of the tile gives the right result.",
-                   p.k),
-       std::move(trial)}};
+      twice.empty()     ? "terms_left_out"
+      : missing.empty() ? "terms_added_twice"
+                        : "terms_replaced",
+      {},
+      std::move(what),
+      fmt::format("k is {}: look at how the kernel splits it (tail of a tile, stages, split-K), and whether another "
+                  "algorithm or a k that is a multiple of the tile gives the right result.",
+                  p.k),
+      std::move(trial)};
+}
+
+double after(const std::string& epilogue, double z) {
+  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  const double relu = std::max(z, 0.0);
+  return epilogue == "relu" ? relu : z / (1 + std::exp(-2 * kSqrtTwoOverPi * (z + 0.044715 * z * z * z)));
+}
+
+/// Before a function that is not linear, the coefficients of terms are unknown; but of sums that end early, or begin late, some
+/// elements say where: those counts of terms that fit best, if they fit much better than all of them.
+std::vector<Hypothesis> cut_sums(const Evidence& evidence, const op::GemmParams& p) {
+  constexpr std::int64_t kMost = 16;  // rows and columns
+  const Block block = take_block(evidence, p, kMost);
+  const core::Buffer<double> delivered = delivered_numbers(evidence.subject, "d");
+  const auto k = static_cast<std::size_t>(p.k);
+  std::vector<double> ended(k + 1), begun(k + 1);  // squared distances after the first t terms, and after all but these
+  std::vector<double> sums(k + 1);
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    for (std::int64_t j = 0; j < block.cols; ++j) {
+      for (std::size_t t = 0; t < k; ++t) {
+        sums[t + 1] =
+            sums[t] + block.a[static_cast<std::size_t>(i) * k + t] * block.b[static_cast<std::size_t>(j) * k + t];
+      }
+      const std::int64_t row = spread(i, block.rows, p.m), col = spread(j, block.cols, p.n);
+      const double d = delivered[static_cast<std::size_t>(row * p.n + col)];
+      const double besides = d - block.error[static_cast<std::size_t>(i * block.cols + j)] - sums[k];
+      for (std::size_t t = 0; t <= k && std::isfinite(d) && std::isfinite(besides); ++t) {
+        ended[t] += std::pow(d - after(p.epilogue, besides + sums[t]), 2);
+        begun[t] += std::pow(d - after(p.epilogue, besides + sums[k] - sums[t]), 2);
+      }
+    }
+  }
+  constexpr double kMuchLess = 1.0 / 16;
+  std::vector<Hypothesis> all;
+  for (const std::vector<double>* distances : {&ended, &begun}) {
+    const auto best = static_cast<std::size_t>(std::ranges::min_element(*distances) - distances->begin());
+    const bool is_end = distances == &ended;
+    if (best == 0 || best == k || (*distances)[best] > kMuchLess * ended[k]) {
+      continue;  // all terms, or none
+    }
+    std::vector<int> coefficient(k);
+    for (std::size_t t = 0; t < k; ++t) {
+      coefficient[t] = (t >= best) == is_end ? -1 : 0;
+    }
+    all.push_back(with_coefficients(evidence, p, coefficient));
+  }
+  return all;
+}
+
+std::vector<Hypothesis> terms_of_sums(const Evidence& evidence) {
+  const Subject& subject = evidence.subject;
+  if (subject.c.op->name != "gemm" || evidence.port != "d") {
+    return {};
+  }
+  const auto p = op::from_params<op::GemmParams>(subject.c.params);
+  constexpr std::int64_t kFewest = 16;  // outputs in a block, below which noise hides whole numbers
+  if (p.alpha == 0 || p.k < 2 || std::min(p.m, p.n) < kFewest) {
+    return {};
+  }
+  if (p.epilogue != "none") {
+    return cut_sums(evidence, p);
+  }
+  const std::vector<int> coefficient = coefficients(take_block(evidence, p, kBlock));
+  if (std::ranges::all_of(coefficient, [](int c) { return c == 0; }) || is_factor(coefficient)) {
+    return {};
+  }
+  return {with_coefficients(evidence, p, coefficient)};
 }
 
 constexpr std::array kRows = {CatalogueRow{"terms_left_out, terms_added_twice, terms_replaced",

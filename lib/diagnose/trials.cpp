@@ -1,6 +1,7 @@
 #include "diagnose/trials.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <span>
@@ -47,10 +48,15 @@ std::size_t trials_at_once(const Subject& subject) {
   return fit > 1 && 2 * fit >= threads ? static_cast<std::size_t>(fit) : 1;
 }
 
+bool is_fault(const Hypothesis& hypothesis) {
+  return hypothesis.trial.fault.has_value();
+}
+
 }  // namespace
 
 void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
-  const Glance glance(evidence);
+  // A second cause must tell more than the first one, and of many pairs, hardly any does.
+  const Glance glance(evidence, first_ != nullptr);
   simulated_.reset();
   const std::size_t at_once = trials_at_once(evidence.subject);
   std::vector<Hypothesis> next;
@@ -95,9 +101,9 @@ void Trials::try_pairs(double seconds) {
     return;
   }
   end_ = after(seconds);
-  const std::vector<Part> first = std::exchange(parts_, {});
+  const std::vector<FirstCause> first = firsts_.take();
   constexpr std::size_t kMost = 4;
-  for (const Part& part : std::span(first).first(std::min(kMost, first.size()))) {
+  for (const FirstCause& part : std::span(first).first(std::min(kMost, first.size()))) {
     likely_.insert(family_of(part.hypothesis));
   }
   // Beside a cause of nearly all the error, the other one may be any, and explains nothing by itself.
@@ -113,9 +119,9 @@ void Trials::try_pairs(double seconds) {
   }
 }
 
-bool Trials::try_firsts(std::span<const Part> firsts, Second second) {
+bool Trials::try_firsts(std::span<const FirstCause> firsts, Second second) {
   second_ = second;
-  for (const Part& part : firsts) {
+  for (const FirstCause& part : firsts) {
     if (Clock::now() > end_) {
       diagnosis_.pairs_left = true;
       return false;
@@ -192,9 +198,11 @@ bool Trials::is_explained(const Hypothesis& hypothesis) const {
 }
 
 void Trials::add_all(const Subject& subject, const Glance& glance, std::vector<Hypothesis>& hypotheses) {
-  const auto is_fault = [](const Hypothesis& hypothesis) { return hypothesis.trial.fault.has_value(); };
   const Explanation* baseline = std::ranges::any_of(hypotheses, is_fault) ? without_fault(subject) : nullptr;
-  std::ranges::for_each(hypotheses, [this](Hypothesis& hypothesis) { name_beside_first(hypothesis); });
+  for (Hypothesis& hypothesis : hypotheses) {
+    hypothesis.is_measured |= first_ != nullptr;  // of so many pairs, one has a few bits by chance
+    hypothesis.is_fitted |= is_second(hypothesis) && first_->is_fitted;
+  }
   std::vector<std::optional<Explanation>> explanations(hypotheses.size());
   const auto judge_one = [&](std::size_t i) {
     explanations[i] = judged(subject, glance, hypotheses[i], is_fault(hypotheses[i]) ? baseline : nullptr);
@@ -216,31 +224,62 @@ bool Trials::is_second(const Hypothesis& hypothesis) const {
   return first_ != nullptr && family_of(hypothesis) != family_of(*first_);  // otherwise it takes the first one's place
 }
 
-void Trials::name_beside_first(Hypothesis& hypothesis) const {
-  hypothesis.is_measured |= first_ != nullptr;  // of so many pairs, one has a few bits by chance
-  if (is_second(hypothesis)) {
-    hypothesis.is_fitted |= first_->is_fitted;
-    hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
-    hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
-    hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
+void Trials::name_beside_first(Explanation& explanation) const {
+  explanation.name = fmt::format("{} + {}", first_->name, explanation.name);
+  explanation.cause = fmt::format("two causes: {}; and {}", first_->cause, explanation.cause);
+  explanation.remedy = fmt::format("{} {}", first_->remedy, explanation.remedy);
+}
+
+std::optional<Explanation> Trials::without_first(Hypothesis second) {
+  const Trial& first = first_->trial;
+  Trial alone = as_declared(subject_);
+  const bool is_of_case = first.c.params == subject_.c.params && first.c.mode == subject_.c.mode;
+  const bool is_of_inputs = first.inputs == subject_.inputs;
+  const bool changes_case = second.trial.c.params != first.c.params || second.trial.c.mode != first.c.mode;
+  const bool changes_inputs = second.trial.inputs != first.inputs;
+  if (first.instead || !first.stored.empty() || (changes_case && !is_of_case) || (changes_inputs && !is_of_inputs)) {
+    return std::nullopt;  // what is the first one's cannot be told from what is the second one's
   }
+  alone.c = changes_case ? second.trial.c : alone.c;
+  alone.inputs = changes_inputs ? second.trial.inputs : alone.inputs;
+  const auto take = [&](auto Trial::* part) {  // what the second one has of its own
+    if (second.trial.*part != first.*part) {
+      alone.*part = second.trial.*part;
+    }
+  };
+  take(&Trial::ran);
+  take(&Trial::conversion);
+  take(&Trial::rounding);
+  take(&Trial::fault);
+  alone.instead = second.trial.instead;
+  alone.then = second.trial.then;
+  alone.stored = second.trial.stored;
+  second.trial = std::move(alone);
+  const std::optional<Explanation> baseline =
+      is_fault(second) ? std::optional(explained_without_fault(subject_)) : std::nullopt;
+  Explanation explanation = explain(subject_, second, declared(baseline.has_value() ? &*baseline : nullptr), flops_);
+  return explanation.passes && !explanation.is_consistent_only ? std::optional(std::move(explanation)) : std::nullopt;
+}
+
+Declared Trials::declared(const Explanation* without_fault) const {
+  constexpr std::uint64_t kMuch = 100;  // of all elements
+  return {diagnosis_.port,
+          diagnosis_.rms_error,
+          diagnosis_.unjudged,
+          diagnosis_.unjudged + diagnosis_.of / kMuch,
+          is_exact_,
+          diagnosis_.equal_bits,
+          diagnosis_.rms_error > 0,
+          &diagnosis_.declared,
+          without_fault,
+          is_drawn_};
 }
 
 Explanation Trials::judged(const Subject& subject, const Glance& glance, const Hypothesis& hypothesis,
                            const Explanation* without_fault) const {
-  constexpr std::uint64_t kMuch = 100;  // of all elements
-  const Declared declared{diagnosis_.port,
-                          diagnosis_.rms_error,
-                          diagnosis_.unjudged,
-                          diagnosis_.unjudged + diagnosis_.of / kMuch,
-                          is_exact_,
-                          diagnosis_.equal_bits,
-                          diagnosis_.rms_error > 0,
-                          &diagnosis_.declared,
-                          without_fault,
-                          is_drawn_};
-  std::optional<Explanation> seen = glance.dismissed(hypothesis, declared, flops_);
-  return seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, declared, flops_);
+  const Declared as_declared = declared(without_fault);
+  std::optional<Explanation> seen = glance.dismissed(hypothesis, as_declared, flops_);
+  return seen.has_value() ? *std::move(seen) : explain(subject, hypothesis, as_declared, flops_);
 }
 
 void Trials::take(Hypothesis hypothesis, Explanation explanation) {
@@ -249,7 +288,25 @@ void Trials::take(Hypothesis hypothesis, Explanation explanation) {
     explanation.passes = false;  // what allows for what is left, and predicts none of it, is no second cause
   }
   if (first_ == nullptr && !explanation.passes) {
-    remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
+    const double share = std::max(explanation.share, share_if_scaled(explanation));
+    const bool is_idle = is_fault(hypothesis) && leaves_no_less(explanation);
+    if (!is_idle) {
+      firsts_.remember({std::move(hypothesis), share, explanation.rms_left, explanation.cosine});
+    }
+  } else if (explanation.is_pair && explanation.passes) {
+    if (std::optional<Explanation> alone = without_first(std::move(hypothesis)); alone.has_value()) {
+      explanation = *std::move(alone);
+    } else {
+      name_beside_first(explanation);
+    }
+  }
+  const auto same = std::ranges::find(diagnosis_.passing, explanation.name, &Explanation::name);
+  if (explanation.passes && same != diagnosis_.passing.end()) {
+    // What a computation in double and one on a simulated device both prove is one cause, and the better proof counts.
+    if (is_better_proof(explanation, *same)) {
+      *same = std::move(explanation);
+    }
+    return;
   }
   if (explanation.passes) {
     diagnosis_.passing.push_back(std::move(explanation));
@@ -260,50 +317,33 @@ void Trials::take(Hypothesis hypothesis, Explanation explanation) {
   }
 }
 
+Explanation Trials::explained_without_fault(const Subject& subject) const {
+  Hypothesis none{.name = "no fault", .family = {}, .cause = {}, .remedy = {}, .trial = as_declared(subject)};
+  none.trial.fault = "";
+  Declared anything = declared(nullptr);
+  anything.most_unjudged = diagnosis_.of;
+  anything.run = nullptr;
+  return explain(subject, none, anything, flops_);
+}
+
 const Explanation* Trials::without_fault(const Subject& subject) {
   if (!simulated_.has_value()) {
-    Hypothesis none{.name = "no fault", .family = {}, .cause = {}, .remedy = {}, .trial = as_declared(subject)};
-    none.trial.fault = "";
-    simulated_ = explain(subject, none,
-                         {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged, diagnosis_.of, is_exact_,
-                          diagnosis_.equal_bits, diagnosis_.rms_error > 0, nullptr, nullptr, is_drawn_},
-                         flops_);
+    simulated_ = explained_without_fault(subject);
   }
   return &*simulated_;
+}
+
+bool Trials::leaves_no_less(const Explanation& fault) const {
+  constexpr double kSomething = 0.02;
+  return simulated_.has_value() && simulated_->of > 0 &&
+         std::pow(fault.rms_left, 2) > (1 - kSomething) * std::pow(simulated_->rms_left, 2) &&
+         !gains_bits(fault.equal_bits, simulated_->equal_bits, fault.of);
 }
 
 double Trials::share_if_scaled(const Explanation& explanation) const {
   const double left = 1 - explanation.cosine * explanation.cosine;
   const double declared = 1 - diagnosis_.cosine * diagnosis_.cosine;
   return declared > 0 ? 1 - left / declared : 0;
-}
-
-void Trials::remember(Hypothesis hypothesis, double share) {
-  constexpr std::size_t kMost = 16, kMostOfFamily = 6;
-  constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
-  constexpr double kSomething = 0.02;
-  if (!(share > kSomething)) {
-    return;
-  }
-  const std::string& family = family_of(hypothesis);
-  const auto is_same = [&](const Part& part) { return family_of(part.hypothesis) == family; };
-  const auto best = std::ranges::find_if(parts_, is_same);
-  constexpr double kAsGood = 0.5;
-  if (hypothesis.is_usual && best != parts_.end() && share > kAsGood * best->share) {
-    share = std::max(share, best->share + 2 * kAlike);
-  }
-  if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_same), kMostOfFamily)) {
-    const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_same);
-    if (least->share >= share) {
-      return;
-    }
-    parts_.erase(std::next(least).base());
-  }
-  const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share - kAlike; });
-  parts_.insert(place, {std::move(hypothesis), share});
-  if (parts_.size() > kMost) {
-    parts_.pop_back();
-  }
 }
 
 }  // namespace numcheck::diagnose

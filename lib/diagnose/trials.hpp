@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "diagnose/explanation.hpp"
+#include "diagnose/first_causes.hpp"
 #include "diagnose/glance.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/search.hpp"
@@ -39,16 +40,10 @@ class Trials {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A hypothesis that does not explain all, but may be one of two causes.
-  struct Part {
-    Hypothesis hypothesis;
-    double share = 0;  ///< of the squared error that it explains, or of what no factor explains
-  };
-
   enum class Second { likely, other };
 
   /// Pairs with one of these as the first cause. False once one of them explains the output, or there is no time left.
-  bool try_firsts(std::span<const Part> firsts, Second second);
+  bool try_firsts(std::span<const FirstCause> firsts, Second second);
   /// What could be the second cause beside that one.
   void try_with(const Hypothesis& first);
   /// False of a second cause of another turn.
@@ -62,18 +57,22 @@ class Trials {
   /// Whether it is the second of two causes.
   [[nodiscard]] bool is_second(const Hypothesis& hypothesis) const;
   /// Of two causes, says both.
-  void name_beside_first(Hypothesis& hypothesis) const;
+  void name_beside_first(Explanation& explanation) const;
+  /// What the second of two causes explains by itself, although nobody would have looked for it without the first one; nothing
+  /// if that is not all.
+  [[nodiscard]] std::optional<Explanation> without_first(Hypothesis second);
+  /// What explanations are measured against.
+  [[nodiscard]] Declared declared(const Explanation* without_fault) const;
   [[nodiscard]] Explanation judged(const Subject& subject, const Glance& glance, const Hypothesis& hypothesis,
                                    const Explanation* without_fault) const;
   void take(Hypothesis hypothesis, Explanation explanation);
+  [[nodiscard]] Explanation explained_without_fault(const Subject& subject) const;
+  /// Whether a simulated fault explains no more than the simulated device without one, whose outputs are rounded as the output is.
+  [[nodiscard]] bool leaves_no_less(const Explanation& fault) const;
   /// What the simulated device explains without a fault.
   const Explanation* without_fault(const Subject& subject);
   /// The share of what no factor explains: of d and y, 1 - cos^2 of their angle is left with the best one.
   [[nodiscard]] double share_if_scaled(const Explanation& explanation) const;
-  /// Keeps the few that explain most. Of a family some: the number that fits best makes up for another cause as well, so that
-  /// a usual one comes before it.
-  void remember(Hypothesis hypothesis, double share);
-
   const Subject& subject_;
   Diagnosis& diagnosis_;
   double flops_;
@@ -86,7 +85,7 @@ class Trials {
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
   Second second_ = Second::likely;     ///< whose turn it is
   std::set<std::string> likely_;       ///< families of causes that explain most by themselves
-  std::vector<Part> parts_;            ///< that explain most first
+  FirstCauses firsts_;
 };
 
 }  // namespace numcheck::diagnose

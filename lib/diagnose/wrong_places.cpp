@@ -1,6 +1,7 @@
 // Hypotheses about elements: some that are wrong among right ones, and outputs that are all one number.
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -147,22 +148,16 @@ std::vector<Hypothesis> some_alike(const Evidence& evidence) {
   return wrong_alike(evidence, false);
 }
 
-/// Tiles that are wrong, beside others that are not. Of an output that is wrong everywhere, a small tile may be right by
-/// accident, and others are in part: where most elements are wrong, their tiles are wrong throughout, and a part of the output
-/// is not.
-bool has_wrong_tiles(const metric::WrongElements& places) {
-  constexpr double kThroughout = 0.99, kPart = 1.0 / 4;
-  if (!places.tiles.has_value()) {
-    return false;
-  }
-  const auto area = static_cast<double>(places.tiles->touched * places.tiles->size * places.tiles->size);
-  const auto all = static_cast<double>(places.of), wrong = static_cast<double>(places.count);
-  return 2 * places.count <= places.of || (wrong >= kThroughout * std::min(all, area) && wrong <= (1 - kPart) * all);
-}
-
 std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
   const std::vector<std::uint8_t> marks(evidence.is_wrong.begin(), evidence.is_wrong.end());
   const auto wrong = static_cast<std::size_t>(std::ranges::count(marks, std::uint8_t{1}));
+  const std::string content = wrong == 1 ? std::string() : common_content(evidence, marks);
+  // Where most of an output is wrong, places are no cause, whatever shape they have: something else is wrong with it. Beside a
+  // first cause, less does: that mends some elements by chance (ReLU those that another function takes for nearly 0).
+  const std::size_t times = evidence.subject.known == nullptr ? 2 : 4;
+  if (wrong == 0 || (content.empty() && times * wrong > marks.size())) {
+    return {};
+  }
   const metric::WrongElements places = metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample);
   // Wrong elements that lie anywhere are of an arithmetic that is wrong everywhere: only few, whole lines and whole tiles say
   // something, and what they all hold.
@@ -173,25 +168,113 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
            static_cast<double>(wrong) > kNearlyAll * static_cast<double>(lines.touched * length);
   };
   const op::Port port = port_of(evidence);
-  const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
+  const bool are_few = wrong <= kFew && 2 * wrong <= marks.size();
   // A block of any size that is wrong throughout, beside elements that are not. Rows or columns that are wrong from some place on
   // are what a mask or a window does, if they are many.
   const auto block = static_cast<std::size_t>(places.matrices.touched * places.rows.touched * places.columns.touched);
   const bool are_lines = places.rows.touched == places.rows.of || places.columns.touched == places.columns.of;
-  const bool is_block =
-      places.rows.range_count == 1 && places.columns.range_count == 1 &&
-      static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
-      block + std::max(kFew, evidence.is_wrong.size() / (are_lines ? 4 : kFew)) <= evidence.is_wrong.size();
-  const bool is_place = are_few || is_block || has_wrong_tiles(places) || fills(places.rows, port.cols) ||
+  const bool is_block = places.rows.range_count == 1 && places.columns.range_count == 1 &&
+                        static_cast<double>(wrong) > kNearlyAll * static_cast<double>(block) &&
+                        block + std::max(kFew, marks.size() / (are_lines ? 4 : kFew)) <= marks.size();
+  const bool is_place = are_few || is_block || places.tiles.has_value() || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
-  if (wrong == 0 || !is_place) {
+  if (!is_place) {
     return {};
   }
-  return {wrong_elements(evidence, marks, "some_elements_wrong",
-                         wrong == 1 ? std::string() : common_content(evidence, marks))};
+  return {wrong_elements(evidence, marks, "some_elements_wrong", content)};
+}
+
+/// Where element i of the output belongs if its matrices are stored in another way.
+using Place = std::function<std::size_t(std::size_t)>;
+
+/// Those wrong elements that hold what belongs to another place; empty unless these are nearly all of them.
+std::vector<std::uint8_t> marks_of_moved(const Evidence& evidence, const Place& source) {
+  constexpr double kMuchNearer = 0.125, kNearlyAll = 0.99;
+  constexpr std::size_t kFewest = 16;  // fewer look like others by chance
+  std::vector<std::uint8_t> marks(evidence.is_wrong.size());
+  std::size_t wrong = 0, moved = 0;
+  const core::Dtype dtype = port_of(evidence).dtype;
+  const double scale = output_scale(evidence.subject, evidence.port);
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const double d = evidence.delivered[i];
+    const double own = std::abs(d - evidence.values.value[i]), there = std::abs(d - evidence.values.value[source(i)]);
+    const bool is_near = there < kMuchNearer * own || there <= core::ulp(d * scale, dtype) / scale;
+    const bool is_there = evidence.is_wrong[i] != 0 && there < own && is_near;
+    marks[i] = is_there ? 1 : 0;
+    wrong += evidence.is_wrong[i] != 0 ? 1 : 0;
+    moved += is_there ? 1 : 0;
+  }
+  const bool are_most = moved >= kFewest && static_cast<double>(moved) >= kNearlyAll * static_cast<double>(wrong);
+  return are_most ? marks : std::vector<std::uint8_t>{};
+}
+
+/// What is expected of the marked elements is what is expected at their places.
+decltype(Trial::then) moved_in_part(const Evidence& evidence, std::vector<std::uint8_t> marks, Place source) {
+  return change_of(evidence, [marks = std::move(marks), source = std::move(source)](op::OutputValues& output,
+                                                                                    op::OutputYardsticks* yardsticks) {
+    const auto move = [&]<class T>(core::Buffer<T>& numbers) {
+      const std::vector<T> before(numbers.span().begin(), numbers.span().end());
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        numbers[i] = marks[i] != 0 ? before[source(i)] : before[i];
+      }
+    };
+    move(output.value);
+    move(output.magnitude);
+    move(output.deviation);
+    move(output.terms);
+    if (yardsticks != nullptr) {
+      move(yardsticks->magnitude);
+      move(yardsticks->deviation);
+    }
+  });
+}
+
+/// A part of the output that is transposed, or counted from the end, where the rest is not: a tile that a layout was wrong for.
+std::vector<Hypothesis> partly_rearranged(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const auto rows = static_cast<std::size_t>(port.rows), cols = static_cast<std::size_t>(port.cols);
+  std::vector<Hypothesis> all;
+  if (!evidence.sample.all() || evidence.values.unpredictable || rows < 2 || cols < 2) {
+    return all;
+  }
+  struct Way {
+    std::string_view name, belongs;
+    Place source;
+  };
+  const std::array ways = {
+      Way{"transposed", "at the same place of the transposed matrix",
+          [rows, cols](std::size_t i) {
+            const std::size_t first = i / (rows * cols) * rows * cols, in = i - first;
+            return first + in % cols * rows + in / cols;
+          }},
+      Way{"reversed", "opposite, as far from the last element as they are from the first", [rows, cols](std::size_t i) {
+            const std::size_t first = i / (rows * cols) * rows * cols;
+            return first + rows * cols - 1 - (i - first);
+          }}};
+  for (const Way& way : ways) {
+    const std::vector<std::uint8_t> marks = marks_of_moved(evidence, way.source);
+    if (marks.empty()) {
+      continue;
+    }
+    Hypothesis found = wrong_elements(evidence, marks, fmt::format("{}_partly_{}", evidence.port, way.name), {});
+    const metric::WrongElements places = metric::locate(marks, port, evidence.sample);
+    found.family = {};
+    found.cause = fmt::format("{}: these hold what belongs {}: {}", evidence.port, way.belongs,
+                              report::views::wrong_sentence(report::wrong_json(places)));
+    found.remedy = "Look for a tile that another layout is used for, or that is written to or read from elsewhere.";
+    found.shared_cause = fmt::format("a part of {} is {}", evidence.port, way.name);
+    if (found.trial.stored.empty()) {
+      found.trial.then = moved_in_part(evidence, marks, way.source);
+    }
+    all.push_back(std::move(found));
+  }
+  return all;
 }
 
 constexpr std::array kRows = {
+    CatalogueRow{"OUTPUT_partly_transposed, OUTPUT_partly_reversed",
+                 "a part of the output's matrices transposed, or in reverse order, and the rest right",
+                 &partly_rearranged, Stage::last_resort, true},
     CatalogueRow{"elements_all_VALUE", "an output that is one number", &all_alike, Stage::first, true},
     CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &some_alike, Stage::last_resort, true},
     CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places,

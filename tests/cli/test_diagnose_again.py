@@ -58,6 +58,27 @@ class Again(CliTest):
         digest = self.report("report.json")["cases"][0]["digest"]
         text = self.run_cli("diagnose", "--case", digest, "report.json", code=1).stdout
         self.assertEqual(text.splitlines()[-1], f"again     te-numcheck diagnose --case {digest} report.json")
+        # A name that looks like an option, and what was chosen besides.
+        (self.folder / "-of today.json").write_bytes((self.folder / "report.json").read_bytes())
+        text = self.run_cli("diagnose", "--case", digest, "--effort", "quick", "--", "-of today.json", code=1).stdout
+        words = shlex.split(text.splitlines()[-1].removeprefix("again     te-numcheck "))
+        self.assertEqual(words, ["diagnose", "--case", digest, "./-of today.json", "--effort", "quick"])
+        self.assertEqual(self.run_cli(*words, code=1).stdout, text)
+
+    def test_of_a_simulated_device_says_so(self):
+        plan = self.plan(case={"op": "gemm", "params": {"m": 32, "n": 32, "k": 64}})
+        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--inject", "scale_half", "--json", "report.json",
+                     code=1)
+        digest = self.report("report.json")["cases"][0]["digest"]
+        notice = "SIMULATED sm_90: no hardware evidence"
+        self.assertEqual(self.run_cli("diagnose", "--case", digest, "report.json", code=1).stdout.splitlines()[1], f"*** {notice} ***")
+        self.assertRegex(self.run_cli("diagnose", "-q", "--case", digest, "report.json", code=1).stdout,
+                         rf"^d is wrong: .* \({notice}\)\n$")
+        found = json.loads(self.run_cli("diagnose", "--case", digest, "report.json", "--json", "-", code=1).stdout)
+        self.assertTrue(found["simulated"])
+        self.assertIn(notice, self.run_cli("diagnose", "--case", digest, "report.json", "--html", "-", code=1).stdout)
+        # Of tensors, nobody knows.
+        self.assertNotIn("SIMULATED", self.diagnose("half", code=1))
 
 
 if __name__ == "__main__":

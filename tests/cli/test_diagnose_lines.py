@@ -109,8 +109,78 @@ class DiagnoseLines(CliTest):
 
     def test_a_block_that_is_wrong(self):
         rng = random.Random(7)
-        y = [f32(rng.gauss(0, 6)) if i // N < 45 and i % N >= 4 else f32(v) for i, v in enumerate(self.y)]
-        self.assertEqual(self.first(y), "some_elements_wrong")
+        def with_noise(rows):
+            return [f32(rng.gauss(0, 6)) if i // N < rows and i % N >= 4 else f32(v) for i, v in enumerate(self.y)]
+
+        self.assertEqual(self.first(with_noise(25)), "some_elements_wrong")
+        # Where most of it is wrong, that is no cause: nothing explains it.
+        for rows in (28, 45):
+            found = self.said(with_noise(rows))
+            self.assertEqual((found["verdict"], found["causes"]), ("wrong", []), rows)
+            self.assertGreater(len(found["excluded"]), 3)
+
+    def test_an_activation_that_is_fused_into_a_product(self):
+        """Named, and at once: not after every pair of other causes. ReLU and wrong places are no explanation of it."""
+        m, n, k = 96, 80, 64
+        rng = random.Random(8)
+        a, b = ([of_bf16(bf16_bits(v)) for v in normal(rng, rows * k)] for rows in (m, n))
+        sums = [math.fsum(a[i * k + t] * b[j * k + t] for t in range(k)) for i in range(m) for j in range(n)]
+
+        def silu(z):
+            return z / (1 + math.exp(-z))
+
+        def named(rows, cols, f, kind="BF16"):
+            store = bf16_bits if kind == "BF16" else f32
+            d = [f(sums[i * n + j]) for i in range(rows) for j in range(cols)]
+            safetensors(self.folder / "t.safetensors", {"a": (kind, [rows, k], [store(v) for v in a[: rows * k]]),
+                                                        "b": (kind, [cols, k], [store(v) for v in b[: cols * k]]),
+                                                        "d": (kind, [rows, cols], [store(v) for v in d])})
+            found = json.loads(self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "trans_b=true", "--json", "-",
+                                            code=1).stdout)
+            return [cause["name"] for cause in found["causes"]], found["pairs_tried"]
+
+        for kind in ("BF16", "F32"):
+            self.assertEqual(named(m, n, silu, kind), (["fused_silu"], 0))
+            self.assertEqual(named(m, n, lambda z: z / 2 * math.erfc(-z / math.sqrt(2)), kind)[0], ["fused_gelu_erf"])
+            self.assertEqual(named(m, n, math.tanh, kind)[0], ["fused_tanh"])
+        self.assertEqual(named(m, 1, silu)[0], ["fused_silu"])
+        # A function that nobody knows is not explained by places.
+        self.assertEqual(named(1, n, lambda z: z * math.tanh(math.log1p(math.exp(z))), "F32")[0], [])
+
+    def test_sums_that_end_early_under_an_activation(self):
+        rng = random.Random(12)
+        c = normal(rng, M * N)
+
+        def named(first, last, f, epilogue):
+            """f of the sum of some terms, and of c."""
+            d = [f32(f(math.fsum(self.x[i * K + t] * self.w[j * K + t] for t in range(first, last)) + c[i * N + j]))
+                 for i in range(M) for j in range(N)]
+            safetensors(self.folder / "t.safetensors", {"a": ("F32", [M, K], self.x), "b": ("F32", [N, K], self.w),
+                                                        "c": ("F32", [M, N], c), "d": ("F32", [M, N], d)})
+            done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "beta=1", "--param", "trans_b=true", "--param",
+                                f"epilogue={epilogue}", "--json", "-", code=1)
+            return [(cause["name"], cause["cause"]) for cause in json.loads(done.stdout)["causes"]]
+
+        def gelu(z):
+            return z / (1 + math.exp(-2 * math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+
+        for f, epilogue in ((lambda z: max(z, 0), "relu"), (gelu, "gelu")):
+            self.assertEqual(named(0, 32, f, epilogue), [("terms_left_out", "term 32 of every sum is left out")])
+            self.assertEqual(named(0, 16, f, epilogue), [("terms_left_out", "terms 16 to 32 of every sum are left out")])
+            self.assertEqual(named(8, K, f, epilogue), [("terms_left_out", "terms 0 to 7 of every sum are left out")])
+
+    def test_an_operand_of_another_product_of_the_batch(self):
+        batch, m, n, k = 3, 16, 12, 20
+        rng = random.Random(13)
+        a, b = normal(rng, batch * m * k), normal(rng, batch * n * k)
+        for name, matrix in (("b_of_next_batch", lambda i: (i + 1) % batch), ("b_of_batch_before", lambda i: (i - 1) % batch),
+                             ("b_of_first_batch", lambda i: 0)):
+            d = [f32(math.fsum(a[(i * m + r) * k + t] * b[(matrix(i) * n + s) * k + t] for t in range(k)))
+                 for i in range(batch) for r in range(m) for s in range(n)]
+            safetensors(self.folder / "t.safetensors", {"a": ("F32", [batch, m, k], a), "b": ("F32", [batch, n, k], b),
+                                                        "d": ("F32", [batch, m, n], d)})
+            done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--param", "trans_b=true", "--json", "-", code=1)
+            self.assertEqual([cause["name"] for cause in json.loads(done.stdout)["causes"]], [name])
 
     def test_an_output_from_its_end(self):
         self.assertEqual(self.first([f32(v) for v in reversed(self.y)]), "d_stored_reversed")

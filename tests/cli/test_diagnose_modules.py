@@ -110,14 +110,14 @@ class Rotary(Modules):
 class Masks(Modules):
     HEADS, LENGTH, DIM = 2, 40, 16
 
-    def attention(self, sees, *params, shift=0, score=lambda s: s, weight=lambda w: w):
+    def attention(self, sees, *params, shift=0, score=lambda s: s, weight=lambda w: w, bias=lambda h, i, j: 0):
         q, k, v = (normal(self.rng, self.LENGTH * self.HEADS * self.DIM) for _ in range(3))
         at = lambda x, i, h: x[(i * self.HEADS + h) * self.DIM :][: self.DIM]
         o = []
         for i in range(self.LENGTH):
             for h in range(self.HEADS):
                 keys = [j for j in range(self.LENGTH) if sees(i, j)]
-                dots = [sum(a * b for a, b in zip(at(q, i, h), at(k, j, h))) / math.sqrt(self.DIM) for j in keys]
+                dots = [sum(a * b for a, b in zip(at(q, i, h), at(k, j, h))) / math.sqrt(self.DIM) + bias(h, i, j) for j in keys]
                 largest = max(map(score, dots), default=0)
                 exact = [math.exp(score(s) - largest) for s in dots]
                 scores, total = [weight(w) for w in exact], sum(exact) or 1
@@ -144,6 +144,18 @@ class Masks(Modules):
 
     def test_with_a_cap_that_is_not_declared(self):
         self.assertEqual(self.attention(lambda i, j: True, score=lambda s: 6 * math.tanh(s / 6)), ["softcap=6"])
+
+    def test_with_another_alibi(self):
+        self.HEADS = 3
+        slopes = [2**-4, 2**-8, 2**-2]  # of two heads, and the first one of four
+        ways = {
+            "alibi_geometric": [2 ** (-8 * (h + 1) / 3) for h in range(3)], "alibi_from_zero": [1, *slopes[:2]],
+            "alibi_reversed": slopes[::-1], "alibi_of_first_head": slopes[:1] * 3, "alibi_negated": [-s for s in slopes],
+            "alibi_before_scale": [s / math.sqrt(self.DIM) for s in slopes],
+        }
+        for name, way in ways.items():
+            causes = self.attention(lambda i, j: j <= i, "mask=causal", "bias=alibi", bias=lambda h, i, j: -way[h] * abs(i - j))
+            self.assertEqual(causes[0], name)
 
     def test_with_values_of_the_position_before(self):
         self.assertEqual(self.attention(lambda i, j: j <= i, "mask=causal", shift=-1), ["v_of_previous_position"])

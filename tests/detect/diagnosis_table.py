@@ -38,7 +38,7 @@ ALSO = {
     "bit_flip": "some_elements_wrong", "swapped_rows": "rows_moved|some_elements_wrong", "all_nan": "elements_all_NaN",
     "all_seven": r"elements_all_[-+.\de]+", "rounded_scores": "scores_stored_in_.*",
     "all_zero": "elements_all_0|alpha=0|last_row_stale", "unwritten_tile": "not_written|elements_all_NaN",
-    "nan_written": "some_elements_wrong|elements_all_NaN", "stale_tile": r"some_elements_wrong|\w+_stored_reversed",
+    "nan_written": "some_elements_wrong|elements_all_NaN", "stale_tile": r"some_elements_wrong|\w+_(partly|stored)_reversed",
     "signs_flipped": "(output_scaled|alpha|scale)=-.*|._negated|elements_all_-1", "inf_written": "some_elements_wrong|elements_all_inf",
     "element_zero": "some_elements_wrong|elements_all_0", "element_negated": "some_elements_wrong",
     "neighbour_copied": "some_elements_wrong", "last_row_stale": "some_elements_wrong|elements_all_0",

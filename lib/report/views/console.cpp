@@ -50,7 +50,7 @@ std::string simulated_notice(const json& report) {
   if (device.is_null() || !device.at("simulated").get<bool>()) {
     return "";
   }
-  return fmt::format("SIMULATED sm_{}: no hardware evidence", device.at("sm").get<int>());
+  return notice_of_simulated(device.at("sm").get<int>());
 }
 
 std::string set_variables(const json& environment) {

@@ -69,4 +69,8 @@ Colour status_colour(std::string_view status) noexcept {
   return Colour::yellow;
 }
 
+std::string notice_of_simulated(int sm) {
+  return fmt::format("SIMULATED sm_{}: no hardware evidence", sm);
+}
+
 }  // namespace numcheck::report::views

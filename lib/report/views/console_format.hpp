@@ -21,6 +21,9 @@ namespace numcheck::report::views {
 /// A margin in a table: "0.31"; "-" if nothing was judged; if it is infinite, the gate without a ratio that failed.
 [[nodiscard]] std::string margin_text(const std::optional<double>& margin, std::string_view without_ratio);
 
+/// What is said wherever results of a simulated device are shown.
+[[nodiscard]] std::string notice_of_simulated(int sm);
+
 /// "FAIL" for "fail".
 [[nodiscard]] std::string upper(std::string_view word);
 
