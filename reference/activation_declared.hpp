@@ -31,7 +31,8 @@ inline float scaled_exactly(float x, double power) {
 }
 
 /// A result that every FP32 evaluation rounds to the same number, `distance` away from y.
-inline Tracked certain(double y, double distance) {
+template <class T>
+tolerance::TrackedOf<T> certain(const T& y, const T& distance) {
   return {y, distance, distance * distance};
 }
 
@@ -49,10 +50,14 @@ inline constexpr double kSigmoidIsZero = 104;
 inline float saturating_tanh(float x) {
   return std::tanh(x);
 }
-inline Tracked saturating_tanh(const Tracked& x) {
-  const double size = std::fabs(x.y);
-  return size - x.b > kTanhIsOne ? certain(std::tanh(x.y), 2 / (std::exp(2 * size) + 1))
-                                 : tolerance::hyperbolic_tangent(x);
+template <class T>
+tolerance::TrackedOf<T> saturating_tanh(const tolerance::TrackedOf<T>& x) {
+  using tolerance::either, tolerance::exponential_of, tolerance::hyperbolic_tangent_of, tolerance::magnitude;
+  const T size = magnitude(x.y);
+  return either(
+      size - x.b > T(kTanhIsOne),
+      [&] { return certain<T>(hyperbolic_tangent_of(x.y), 2 / (exponential_of(2 * size) + 1)); },
+      [&] { return tolerance::hyperbolic_tangent(x); });
 }
 
 /// 1 - t^2 with t = tanh(z).
@@ -86,21 +91,20 @@ enum class Sigmoid { accurate, fast };
 inline float logistic(float t, Sigmoid /*kind*/) {
   return 1.0F / (1.0F + std::exp(-t));
 }
-inline Tracked logistic(const Tracked& t, Sigmoid kind) {
+template <class T>
+tolerance::TrackedOf<T> logistic(const tolerance::TrackedOf<T>& t, Sigmoid kind) {
+  using tolerance::either, tolerance::exponential_of, tolerance::TrackedOf;
   constexpr double kLargest = 0x1p127;
-  if (t.y - t.b > kSigmoidIsOne) {
-    return certain(1 / (1 + std::exp(-t.y)), std::exp(-t.y));
-  }
-  if (-t.y - t.b > kSigmoidIsZero) {
-    const double y = 1 / (1 + std::exp(-t.y));
-    return certain(y, y);
-  }
-  const Tracked power = exponential(-t, kind == Sigmoid::fast);
-  if (power.y >= kLargest) {
-    const double y = 1 / (1 + power.y);
-    return {y, tolerance::kFlush, y * y};
-  }
-  return tolerance::detail::with_underflow(Tracked(1) / (Tracked(1) + power), tolerance::kFlush);
+  const T y = 1 / (1 + exponential_of(-t.y));
+  const auto between = [&] {
+    const TrackedOf<T> power = tolerance::exponential(-t, kind == Sigmoid::fast);
+    return either(
+        power.y >= T(kLargest), [&] { return TrackedOf<T>(y, T(tolerance::kFlush), y * y); },
+        [&] { return (TrackedOf<T>(T(1.0)) / (TrackedOf<T>(T(1.0)) + power)).with_underflow(tolerance::kFlush); });
+  };
+  return either(
+      t.y - t.b > T(kSigmoidIsOne), [&] { return certain<T>(y, exponential_of(-t.y)); },
+      [&] { return either(-t.y - t.b > T(kSigmoidIsZero), [&] { return certain<T>(y, y); }, between); });
 }
 
 /// 1 - s.

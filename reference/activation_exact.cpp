@@ -33,22 +33,22 @@ double erf_derivative(double x) {
 double exact_value(Activation f, double x, const Clamp& clamp) {
   switch (f) {
     case Activation::gelu:
-      return x / (1 + std::exp(-2 * x * (kGeluLinear + kGeluCubic * x * x)));
+      return exact_gelu(x);
     case Activation::gelu_erf:
       return x / 2 * std::erfc(-kRootHalf * x);
     case Activation::silu:
-      return x / (1 + std::exp(-x));
+      return exact_quick(x, 1);
     case Activation::relu:
       return std::fmax(x, 0.0);
     case Activation::qgelu:
-      return x / (1 + std::exp(-kQuickFactor * x));
+      return exact_quick(x, kQuickFactor);
     case Activation::srelu:
       return x > 0 ? x * x : 0;
     case Activation::clamped:
       break;
   }
   const double m = std::fmin(x, clamp.limit);
-  return m / (1 + std::exp(-clamp.alpha * m));
+  return exact_quick(m, clamp.alpha);
 }
 
 double exact_derivative(Activation f, double x, const Clamp& clamp) {

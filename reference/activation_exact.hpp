@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/activation_kind.hpp"
+#include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
 
@@ -20,6 +21,20 @@ struct Clamp {
   double alpha = 0;
   double offset = 0;
 };
+
+/// x (1 + tanh z) / 2 without cancellation, over a number.
+template <class T>
+T exact_gelu(const T& x) {
+  using tolerance::exponential_of;
+  return x / (1 + exponential_of(-2 * x * (kGeluLinear + kGeluCubic * x * x)));
+}
+
+/// x s(factor x)
+template <class T>
+T exact_quick(const T& x, double factor) {
+  using tolerance::exponential_of;
+  return x / (1 + exponential_of(-factor * x));
+}
 
 /// f(x) of op::Activation.
 [[nodiscard]] double exact_value(op::Activation f, double x, const Clamp& clamp);

@@ -65,6 +65,7 @@ struct Doubles {
   friend Doubles& operator+=(Doubles& a, const Doubles& b) { return a = a + b; }
   friend LaneMask operator<(const Doubles& a, const Doubles& b) { return {PartMask(a.x < b.x)}; }
   friend LaneMask operator>(const Doubles& a, const Doubles& b) { return {PartMask(a.x > b.x)}; }
+  friend LaneMask operator==(const Doubles& a, const Doubles& b) { return {PartMask(a.x == b.x)}; }
   friend LaneMask operator>=(const Doubles& a, const Doubles& b) { return {PartMask(a.x >= b.x)}; }
 
   friend Doubles magnitude(const Doubles& a) {
@@ -110,6 +111,30 @@ inline Doubles widened(const NarrowLanes& a) {
 #else
   return Doubles(__builtin_convertvector(a.x, Part));
 #endif
+}
+
+/// e^x of each lane, see kernel_math.hpp.
+inline Doubles exponential_of(const Doubles& a) {
+  double in[kPartLanes], out[kPartLanes];
+  a.store(in);
+  for (std::size_t l = 0; l < kPartLanes; ++l) {
+    out[l] = exponential<false>(in[l]);
+  }
+  return Doubles::load(out);
+}
+
+/// tanh of each lane, off by less than 1e-12 of it: for bounds.
+inline Doubles hyperbolic_tangent_of(const Doubles& a) {
+  const Doubles size = magnitude(a), square = a * a;
+  const Doubles large = 1.0 - 2.0 / (exponential_of(2.0 * size) + 1.0);
+  const Doubles small = size * (1.0 - square * (1.0 / 3 - square * (2.0 / 15)));
+  const Doubles tangent = chosen(size < Doubles(0x1p-7), small, large);
+  return chosen(a < Doubles(0.0), -tangent, tangent);
+}
+
+template <class Yes, class No>
+auto either(const LaneMask& condition, const Yes& yes, const No& no) {
+  return chosen(condition, yes(), no());
 }
 
 /// x as FP32 numbers that are not smaller, for x >= 0 and not beyond FP32. As TrackedOutput rounds bounds.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <unordered_map>
@@ -12,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/output_format.hpp"
+#include "reference/norm_fit.hpp"
 #include "reference/norm_regression.hpp"
 #include "reference/norm_rows.hpp"
 
@@ -20,131 +20,12 @@ namespace {
 
 constexpr std::size_t kMinCount = 8;  ///< rows, and elements of a row, that a statistic needs
 
-struct Fitter {
-  op::Operand x;
-  op::Operand gamma;
-  const op::Operand* beta;  ///< null: RMSNorm
-  const op::OutputValues* y;
-  const op::OutputValues* rsigma;
-  const op::OutputValues* mu;  ///< null: RMSNorm
-  double epsilon;
-  op::Delivered delivered;
-  double centre;  ///< what is added to gamma
-
-  [[nodiscard]] bool narrow() const { return core::dtype_info(delivered.dtype).storage_bytes < 4; }
-};
-
 const op::OutputValues& expected_named(const op::Values& values, std::string_view port) {
   const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
   if (found == values.outputs.end()) {
     throw core::InternalError("the reference gives no output " + std::string(port));
   }
   return *found;
-}
-
-/// V of one element, with the rounding of a 16- or 8-bit output. FP32's is already part of V.
-double variance_of(const Fitter& f, std::size_t at) {
-  const double deviation = static_cast<double>(f.y->deviation[at]), v = deviation * deviation;
-  if (!f.narrow()) {
-    return v;
-  }
-  const double reached = std::fabs(f.y->value[at]) + 3 * deviation;
-  const double step = core::ulp(reached * f.delivered.scale, f.delivered.dtype) / f.delivered.scale;
-  return v + step * step / 12;
-}
-
-/// The result as a 16- or 8-bit output holds it; of an FP32 output as it is.
-double best_of(const Fitter& f, std::size_t at) {
-  const double y = f.y->value[at];
-  const double scale = f.delivered.scale;
-  return f.narrow()
-             ? core::round_to(y * scale, f.delivered.dtype,
-                              core::is_fp8(f.delivered.dtype) ? core::Overflow::saturate : core::Overflow::ieee) /
-                   scale
-             : y;
-}
-
-/// The error of one element; that of a 16- or 8-bit output is what rounding the exact result does not explain.
-double error_of(const Fitter& f, std::size_t at) {
-  return f.delivered.value[at] - best_of(f, at);
-}
-
-/// A hash of one more FP32 number.
-std::uint64_t with_number(std::uint64_t hash, double number) {
-  constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
-  return std::rotl((hash ^ std::bit_cast<std::uint32_t>(static_cast<float>(number))) * kMix, 29);
-}
-
-/// Spread of a row around its mean or zero.
-double spread_of(const Fitter& f, std::span<const double> x) {
-  return f.beta == nullptr ? row_mean_square<double>(x) : row_variance<double>(x, row_mean<double>(x));
-}
-
-/// How often a magnitude occurs in the row, on average: equal elements are rounded alike, so their errors add up
-/// instead of averaging out. 1 if there are many magnitudes.
-double copies_in(std::span<const double> row) {
-  constexpr std::size_t kMany = 32;
-  std::vector<double> seen;
-  for (const double value : row) {
-    if (std::ranges::find(seen, std::fabs(value)) == seen.end()) {
-      seen.push_back(std::fabs(value));
-      if (seen.size() > kMany) {
-        return 1;
-      }
-    }
-  }
-  return static_cast<double>(row.size()) / static_cast<double>(std::max<std::size_t>(1, seen.size()));
-}
-
-/// True if a row's outputs spread over less than one of their ulps: then their rounding errors do not average out, and
-/// a slope through them means nothing. (0.6: a normal y of that width leaves less than 0.1 % of an ulp.)
-bool within_an_ulp(const Fitter& f, std::span<const double> y) {
-  constexpr double kMinUlps = 0.6;
-  if (!f.narrow()) {
-    return false;
-  }
-  double sum = 0, squares = 0;
-  for (const double value : y) {
-    sum += value;
-    squares += value * value;
-  }
-  const double n = static_cast<double>(y.size());
-  const double spread = std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n)));
-  const double step = core::ulp(std::sqrt(squares / n) * f.delivered.scale, f.delivered.dtype);
-  return spread * f.delivered.scale < kMinUlps * step;
-}
-
-RowFit fit_row(const Fitter& f, std::size_t i) {
-  const std::span<const double> x = row_of(f.x, i);
-  const std::span<const double> expected(f.y->value.data() + i * x.size(), x.size());
-  if (within_an_ulp(f, expected)) {
-    return {};
-  }
-  Normal normal;
-  std::uint64_t alike = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const std::size_t at = i * x.size() + j;
-    const double y = f.y->value[at];
-    alike = with_number(alike, best_of(f, at));
-    const double error = error_of(f, at);
-    const double variance = variance_of(f, at);
-    if (!std::isfinite(error) || !std::isfinite(y)) {
-      return {};
-    }
-    if (variance > 0) {
-      const double shift = f.beta == nullptr ? 0 : f.gamma.data[j] + f.centre;
-      normal.add(f.beta == nullptr ? y : y - f.beta->data[j], shift, error, 1 / variance);
-    }
-  }
-  const bool fits = normal.aa > 0 && (normal.bb == 0 || normal.independent());
-  const double rsigma = f.rsigma->value[i];
-  const double relative = static_cast<double>(f.rsigma->deviation[i]) / rsigma;
-  // Beyond a relative error of 1, the linear model of rsigma means nothing.
-  const double own = normal.first_variance() * copies_in(expected);
-  const double spread = spread_of(f, x);
-  const double off = f.mu == nullptr ? 0 : static_cast<double>(f.mu->deviation[i]);
-  const double bias = off * off / (2 * (spread + f.epsilon));
-  return {normal.first(), own, relative * relative, spread, bias, fits && relative < 1, i, alike};
 }
 
 /// The scale error that rounding y to FP32 alone leaves in a row, whose mean is an FP32 number: the nearest one, or `steps`

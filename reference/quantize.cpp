@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -29,23 +30,35 @@ op::OutputValues scalar_output(std::string_view port, double value) {
   return out;
 }
 
-/// out[c][r] = in[r][c], by rows of the output.
+/// out[c][r] = in[r][c], by tiles that stay in the first-level cache.
 op::OutputValues transposed(std::string_view port, const double* in, std::size_t rows, std::size_t cols) {
+  constexpr std::size_t kTile = 32;
   op::OutputValues out = exact_output(port, rows * cols);
-  core::parallel_for(cols, [&](std::size_t c) {
-    for (std::size_t r = 0; r < rows; ++r) {
-      out.value[c * rows + r] = in[r * cols + c];
+  core::parallel_chunks(cols, kTile, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t first = 0; first < rows; first += kTile) {
+      const std::size_t last = std::min(rows, first + kTile);
+      for (std::size_t c = begin; c < end; ++c) {
+        for (std::size_t r = first; r < last; ++r) {
+          out.value[c * rows + r] = in[r * cols + c];
+        }
+      }
     }
   });
   return out;
 }
 
+/// Of the magnitudes; NaN is dropped, as the devices' maximum does.
 double largest_of(const op::Operand& x) {
-  double largest = 0;
-  for (std::size_t i = 0; i < x.elements(); ++i) {
-    largest = std::fmax(largest, std::fabs(x.data[i]));  // fmax drops NaN, as the devices' maximum does
-  }
-  return largest;
+  std::vector<double> largest((x.elements() + kChunk - 1) / kChunk);
+  core::parallel_chunks(x.elements(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    double most = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const double magnitude = std::fabs(x.data[i]);
+      most = magnitude > most ? magnitude : most;
+    }
+    largest[chunk] = most;
+  });
+  return largest.empty() ? 0 : std::ranges::max(largest);
 }
 
 double product32(double a, double b) {
@@ -95,10 +108,14 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
     }
   });
   op::Values result;
-  const auto rows = static_cast<std::size_t>(p.rows);
-  op::OutputValues q_t = transposed("q_t", q.value.data(), rows, static_cast<std::size_t>(p.cols));
+  std::optional<op::OutputValues> q_t;
+  if (p.layout != "rowwise") {
+    q_t = transposed("q_t", q.value.data(), static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
+  }
   result.outputs.push_back(std::move(q));
-  result.outputs.push_back(std::move(q_t));
+  if (q_t) {
+    result.outputs.push_back(std::move(*q_t));
+  }
   result.outputs.push_back(scalar_output("amax", largest_of(x)));
   result.outputs.push_back(scalar_output("scale_inv", reciprocal32(scale)));
   return result;

@@ -35,9 +35,8 @@ void normalise_row(const Problem& problem, std::span<const Scalar> factors, std:
                    Outputs& out) {
   const bool rounded = problem.p.gamma_order == "hf";
   const std::span<const double> x = row_of(problem.x, i);
-  const Scalar rsigma = has_only_infinities(x)
-                            ? Scalar(0.0)  // without an error, which that of an infinite sum is not
-                            : row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
+  const Scalar rsigma = has_only_infinities(x) ? Scalar(0.0)  // without an error, which that of an infinite sum is not
+                                               : row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
   const RowRange range = range_of(x, 0, 0);
   open.note(i, range.finite && range.squares_may_overflow);
   out.rsigma.set(i, rsigma);

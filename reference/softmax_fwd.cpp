@@ -13,6 +13,7 @@
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/softmax_diagnosis.hpp"
+#include "reference/softmax_lanes.hpp"
 #include "reference/softmax_row_sums.hpp"
 #include "reference/softmax_rules.hpp"
 #include "reference/tracked_output.hpp"
@@ -54,14 +55,34 @@ void for_each_row(const Problem& problem, const Take& take) {
                         });
 }
 
+void set_row(const Problem& problem, std::size_t index, std::vector<Tracked>& y, TrackedOutput& out) {
+  const bool determined = softmax_row<Tracked>(problem.row(index), y);
+  const std::size_t first = index * y.size();
+  for (std::size_t j = 0; j < y.size(); ++j) {
+    if (determined) {
+      out.set(first + j, y[j]);
+    } else {
+      out.set_undetermined(first + j, y[j].y);
+    }
+  }
+}
+
+/// Several rows at a time, where that does.
 void set_values(const Problem& problem, TrackedOutput& out) {
-  for_each_row<Tracked>(problem, [&out](std::size_t first, const std::vector<Tracked>& y, bool determined) {
-    for (std::size_t j = 0; j < y.size(); ++j) {
-      if (determined) {
-        out.set(first + j, y[j]);
-      } else {
-        out.set_undetermined(first + j, y[j].y);
-      }
+  const auto sk = static_cast<std::size_t>(problem.p.sk);
+  const std::size_t rows = problem.x->elements() / sk, lanes = softmax_lanes();
+  core::parallel_for((rows + lanes - 1) / lanes, [&](std::size_t group) {
+    const std::size_t first = group * lanes, last = std::min(rows, first + lanes);
+    std::vector<SoftmaxRow> together;
+    for (std::size_t i = first; i < last; ++i) {
+      together.push_back(problem.row(i));
+    }
+    if (softmax_rows(together, first * sk, out)) {
+      return;
+    }
+    std::vector<Tracked> y(sk);
+    for (std::size_t i = first; i < last; ++i) {
+      set_row(problem, i, y, out);
     }
   });
 }

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/softmax_formula.hpp"
 #include "reference/softmax_interval.hpp"
 #include "tolerance/tracked.hpp"
 
@@ -55,11 +56,8 @@ Scalar score_of(const SoftmaxRow& row, std::size_t j) {
 inline double difference(double score, double maximum, double /*bound*/) {
   return score - maximum;
 }
-/// `bound`: by how much the device's maximum may be off; the difference that it rounds is larger by as much.
 inline Tracked difference(const Tracked& score, double maximum, double bound) {
-  Tracked d = score - Tracked(maximum);
-  d.b += tolerance::kUnit32 * bound;
-  return d;
+  return softmax_difference(score, maximum, bound);
 }
 
 inline double exponential_of(double d) {
@@ -68,13 +66,8 @@ inline double exponential_of(double d) {
 /// The first-order term of exp is not enough where scores are so large that d itself is uncertain. exp(y) may be 0 there and
 /// the factor exp(b) infinite.
 inline Tracked exponential_of(const Tracked& d) {
-  constexpr double kSmall = 0x1p-10;
-  const double ulps = 2 + 1.173 * (std::fabs(d.y) + d.b);
   const double y = std::exp(d.y);
-  Tracked e = tolerance::function_of({d.y, 0, d.v}, y, y, ulps, tolerance::kFlush);
-  const double carried = d.b < kSmall ? y * d.b * (1 + kSmall) : std::exp(d.y + d.b) - y;
-  e.b += carried * (1 + 2 * tolerance::kUnit32 * ulps);
-  return e;
+  return softmax_exponential(d, y, d.b < kSmallExponentError ? softmax_carried(d, y) : std::exp(d.y + d.b) - y);
 }
 
 inline double reciprocal(double sum) {
@@ -88,13 +81,10 @@ inline Tracked reciprocal(const Tracked& sum) {
 inline double probability(double y) {
   return y;
 }
-/// The device's result is between 0 and 1 + a few roundings, however uncertain the scores are: also where an infinite bound
-/// times 0 is NaN.
+/// Also where an infinite bound times 0 is NaN.
 inline Tracked probability(const Tracked& product) {
-  constexpr double kLargest = 1 + 0x1p-16;
-  const Tracked y = tolerance::function_of(product, product.y, 1, 0, tolerance::kFlush);
-  const auto at_most = [](double x) { return x < kLargest ? x : kLargest; };
-  return std::isnan(y.y) ? y : Tracked{y.y, at_most(y.b), at_most(y.v)};
+  return std::isnan(product.y) ? tolerance::function_of(product, product.y, 1, 0, tolerance::kFlush)
+                               : softmax_probability(product);
 }
 
 struct Maximum {

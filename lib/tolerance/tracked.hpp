@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 
 #include "core/codec.hpp"
 #include "core/dtype.hpp"
@@ -55,6 +56,17 @@ inline double chosen(bool condition, double x, double z) {
 }
 inline bool is_finite(double x) {
   return std::isfinite(x);
+}
+inline double exponential_of(double x) {
+  return std::exp(x);
+}
+/// condition ? yes() : no(); only the one that is asked for, where there is one condition.
+template <class Yes, class No>
+auto either(bool condition, const Yes& yes, const No& no) {
+  return condition ? yes() : no();
+}
+inline double hyperbolic_tangent_of(double x) {
+  return std::tanh(x);
 }
 /// x as an FP32 number, and back.
 inline float narrowed(double x) {
@@ -84,8 +96,21 @@ struct TrackedOf {
     const T variance = x.y * x.y * z.v + z.y * z.y * x.v + x.v * z.v;
     return rounded32(x.y * z.y, carried, variance).with_underflow(kUnderflow);
   }
+  /// One correctly rounded division. An inexact divisor that may be zero has an infinite bound.
+  friend TrackedOf operator/(const TrackedOf& x, const TrackedOf& z) {
+    const T y = x.y / z.y;
+    const T divisor = magnitude(z.y);
+    const T carried = chosen((z.b >= divisor) & (z.b > T(0.0)), T(std::numeric_limits<double>::infinity()),
+                             (x.b + magnitude(y) * z.b) / (divisor - z.b));
+    const T variance = (x.v + y * y * z.v) / (divisor * divisor);
+    return rounded32(y, carried, variance).with_underflow(kUnderflow);
+  }
   friend TrackedOf& operator+=(TrackedOf& x, const TrackedOf& z) { return x = x + z; }
   friend TrackedOf& operator*=(TrackedOf& x, const TrackedOf& z) { return x = x * z; }
+  template <class Condition>
+  friend TrackedOf chosen(const Condition& condition, const TrackedOf& x, const TrackedOf& z) {
+    return {chosen(condition, x.y, z.y), chosen(condition, x.b, z.b), chosen(condition, x.v, z.v)};
+  }
 
   /// One FP32 rounding of y, which its operands' errors move by `carried` at most.
   static TrackedOf rounded32(T y, T carried, T variance) {
@@ -112,16 +137,6 @@ inline Tracked with_underflow(const Tracked& x, double eta) {
 
 }  // namespace detail
 
-/// One correctly rounded division. An inexact divisor that may be zero has an infinite bound.
-inline Tracked operator/(const Tracked& x, const Tracked& z) {
-  const double y = x.y / z.y;
-  const double divisor = std::fabs(z.y);
-  const double carried = z.b >= divisor && z.b > 0 ? std::numeric_limits<double>::infinity()
-                                                   : (x.b + std::fabs(y) * z.b) / (divisor - z.b);
-  const double variance = (x.v + y * y * z.v) / (divisor * divisor);
-  return detail::with_underflow(detail::rounded32(y, carried, variance), kUnderflow);
-}
-
 /// True if x z is infinity times a number that may be zero: NaN on one device and infinite on another.
 inline bool indeterminate(double /*x*/, double /*z*/) {
   return false;
@@ -143,19 +158,22 @@ inline double value_of(const Tracked& x) {
 inline double scaled_exactly(double x, double power) {
   return x * power;
 }
-inline Tracked scaled_exactly(const Tracked& x, double power) {
+template <class T>
+TrackedOf<T> scaled_exactly(const TrackedOf<T>& x, double power) {
   return {x.y * power, x.b * std::fabs(power), x.v * power * power};
 }
 
 /// y = f(x) by a math library function that is documented to err by at most `ulps` units in the last place; `slope`
 /// bounds |f'| near x. `eta` is kFlush if the function may flush subnormal results.
-inline Tracked function_of(const Tracked& x, double y, double slope, double ulps, double eta = kUnderflow) {
+template <class T>
+TrackedOf<T> function_of(const TrackedOf<T>& x, std::type_identity_t<T> y, std::type_identity_t<T> slope,
+                         std::type_identity_t<T> ulps, double eta = kUnderflow) {
   constexpr double kSecondOrder = 1 + 1e-3;  // b_x is small compared with the scale on which f' changes
-  const double unit = 2 * kUnit32 * ulps;
-  const double carried = x.b == 0 ? 0 : std::fabs(slope) * x.b * kSecondOrder;
-  const double variance = x.v == 0 ? 0 : slope * slope * x.v;
-  const Tracked result{y, carried + unit * (std::fabs(y) + carried), variance + unit * y * unit * y / 3};
-  return detail::with_underflow(result, eta);
+  const T unit = 2 * kUnit32 * ulps;
+  const T carried = chosen(x.b == T(0.0), T(0.0), magnitude(slope) * x.b * kSecondOrder);
+  const T variance = chosen(x.v == T(0.0), T(0.0), slope * slope * x.v);
+  const TrackedOf<T> result{y, carried + unit * (magnitude(y) + carried), variance + unit * y * unit * y / 3};
+  return result.with_underflow(eta);
 }
 
 inline double square_root(double x) {
@@ -183,18 +201,20 @@ inline Tracked reciprocal_root(const Tracked& x) {
 inline double exponential(double x, bool /*fast*/ = false) {
   return std::exp(x);
 }
-inline Tracked exponential(const Tracked& x, bool fast = false) {
-  const double y = std::exp(x.y);
-  return function_of(x, y, y, fast ? 2 + 1.173 * std::fabs(x.y) : 2, fast ? kFlush : kUnderflow);
+template <class T>
+TrackedOf<T> exponential(const TrackedOf<T>& x, bool fast = false) {
+  const T y = exponential_of(x.y);
+  return function_of(x, y, y, fast ? 2 + 1.173 * magnitude(x.y) : T(2.0), fast ? kFlush : kUnderflow);
 }
 
 /// tanh(x); tanhf: 2 ulp.
 inline double hyperbolic_tangent(double x) {
   return std::tanh(x);
 }
-inline Tracked hyperbolic_tangent(const Tracked& x) {
-  const double y = std::tanh(x.y);
-  return function_of(x, y, 1 - y * y, 2);
+template <class T>
+TrackedOf<T> hyperbolic_tangent(const TrackedOf<T>& x) {
+  const T y = hyperbolic_tangent_of(x.y);
+  return function_of(x, y, 1 - y * y, T(2.0));
 }
 
 /// max of both; no rounding.

@@ -147,9 +147,9 @@ class Mistaken {
     std::vector<double> values(sample.indices.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::int64_t element = sample.indices[i];
-      const std::size_t at = rows_                                         ? rows_->place(element, port.cols)
+      const std::size_t at = rows_                                      ? rows_->place(element, port.cols)
                              : context_.group->row->reference.tracked() ? static_cast<std::size_t>(element)
-                                                                           : i;
+                                                                        : i;
       values[i] = mistake.then == nullptr ? output.value[at] : mistake.then(output.value[at]);
     }
     return values;

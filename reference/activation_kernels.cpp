@@ -1,0 +1,96 @@
+// Compiled once per instruction set: NUMCHECK_ISA is the namespace.
+#include "reference/activation_kernels.hpp"
+
+#include "reference/activation_declared.hpp"
+#include "reference/lanes.hpp"
+
+namespace numcheck::reference::NUMCHECK_ISA {
+namespace {
+
+using op::Activation;
+using TrackedDoubles = tolerance::TrackedOf<Doubles>;
+
+constexpr double kTameSize = 0x1p30;  // as kTame
+
+template <Activation f>
+struct Value {
+  static Doubles exact(const Doubles& x) {
+    if constexpr (f == Activation::gelu) {
+      return exact_gelu(x);
+    } else {
+      return exact_quick(x, f == Activation::silu ? 1 : kQuickFactor);
+    }
+  }
+  static TrackedDoubles declared(const Doubles& x) {
+    if constexpr (f == Activation::gelu) {
+      return declared::gelu(TrackedDoubles(x));
+    } else {
+      return declared::quick(TrackedDoubles(x), f == Activation::silu ? 1 : kQuickFactor, declared::Sigmoid::accurate);
+    }
+  }
+};
+
+template <Activation f>
+void put(const double* p, double* value, float* magnitude, float* deviation) {
+  const Doubles x = Doubles::load(p);
+  Value<f>::exact(x).store(value);
+  const TrackedDoubles y = Value<f>::declared(x);
+  store_upward(y.b, magnitude);
+  store_upward(root_of(y.v), deviation);
+}
+
+bool all_tame(const double* x, std::size_t count) {
+  bool tame = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    tame &= x[i] < kTameSize && x[i] > -kTameSize;
+  }
+  return tame;
+}
+
+template <Activation f>
+bool values_of(const double* x, std::size_t count, const NormRow& out) {
+  std::size_t i = 0;
+  for (; i + kPartLanes <= count; i += kPartLanes) {
+    put<f>(x + i, out.value + i, out.magnitude + i, out.deviation + i);
+  }
+  if (i < count) {
+    double rest[kPartLanes] = {}, value[kPartLanes];
+    float magnitude[kPartLanes], deviation[kPartLanes];
+    for (std::size_t l = 0; i + l < count; ++l) {
+      rest[l] = x[i + l];
+    }
+    put<f>(rest, value, magnitude, deviation);
+    for (std::size_t l = 0; i + l < count; ++l) {
+      out.value[i + l] = value[l];
+      out.magnitude[i + l] = magnitude[l];
+      out.deviation[i + l] = deviation[l];
+    }
+  }
+  return true;
+}
+
+bool values(Activation f, const double* x, std::size_t count, const NormRow& out) {
+  if (!all_tame(x, count)) {
+    return false;
+  }
+  switch (f) {
+    case Activation::gelu:
+      return values_of<Activation::gelu>(x, count, out);
+    case Activation::silu:
+      return values_of<Activation::silu>(x, count, out);
+    case Activation::qgelu:
+      return values_of<Activation::qgelu>(x, count, out);
+    default:
+      return false;
+  }
+}
+
+constexpr ActivationKernels kKernels = {values};
+
+}  // namespace
+
+const ActivationKernels& activation_kernels() noexcept {
+  return kKernels;
+}
+
+}  // namespace numcheck::reference::NUMCHECK_ISA
