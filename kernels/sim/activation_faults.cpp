@@ -16,7 +16,7 @@ using op::Activation;
 std::string kind_of(const Call& call) {
   const op::Op& op = *call.c->op;
   const std::optional<std::size_t> kind = op::field_index(op, "kind");
-  return std::get<std::string>(call.c->params.at(kind.has_value() ? *kind : *op::field_index(op, "fused")));
+  return op::value_text(call.c->params.at(kind.has_value() ? *kind : *op::field_index(op, "fused")));
 }
 
 bool computes(const std::string& kind, Activation function) {

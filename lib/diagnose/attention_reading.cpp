@@ -306,7 +306,7 @@ std::vector<AttentionReading> attention_readings(const op::Op& op, const ChosenP
                                                  const std::vector<NamedTensor>& tensors) {
   const data::FileTensor* q = find(tensors, "q");
   const auto packing = chosen.find("packing");
-  const bool is_packed = packing != chosen.end() && std::get<std::string>(packing->second) != "none";
+  const bool is_packed = packing != chosen.end() && std::get<core::InternedString>(packing->second) != "none";
   const bool all_chosen = std::ranges::all_of(std::array{"layout", "batches", "sq", "sk"},
                                               [&](const char* name) { return chosen.contains(name); });
   constexpr std::size_t kFewest = 3, kMost = 4;
@@ -317,7 +317,7 @@ std::vector<AttentionReading> attention_readings(const op::Op& op, const ChosenP
   std::vector<std::string> layouts, misfits;
   for (const std::string_view layout : kLayouts) {
     const auto told = chosen.find("layout");
-    if (told != chosen.end() && std::get<std::string>(told->second) != layout) {
+    if (told != chosen.end() && std::get<core::InternedString>(told->second) != layout) {
       continue;
     }
     try {

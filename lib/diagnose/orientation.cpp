@@ -121,7 +121,7 @@ std::map<std::string, std::string> settle_choices(Subject& subject, const Chosen
     if (best.has_value()) {
       subject.c = *std::move(best);
       taken.emplace(field.name, fmt::format("{} = {}: the tensors fit {} as well, the numbers only this", field.name,
-                                            std::get<std::string>(subject.c.params[i]), std::get<std::string>(first)));
+                                            op::value_text(subject.c.params[i]), op::value_text(first)));
     }
   }
   return taken;

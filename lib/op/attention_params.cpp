@@ -144,12 +144,28 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
   return mistakes;
 }
 
+namespace {
+
+/// Sum over all t <= n of t, limited to 0 .. most.
+std::int64_t sum_of_limited(std::int64_t n, std::int64_t most) {
+  const std::int64_t rising = std::clamp<std::int64_t>(n, 0, most);
+  return rising * (rising + 1) / 2 + std::max<std::int64_t>(n - most, 0) * most;
+}
+
+/// Elements of a matrix whose column minus row is at most `distance`: row i has i + distance + 1 of them, 0 to `columns`.
+std::int64_t elements_within(std::int64_t distance, std::int64_t rows, std::int64_t columns) {
+  return sum_of_limited(rows + distance, columns) - sum_of_limited(distance, columns);
+}
+
+}  // namespace
+
 double visible_scores(const AttentionParams& p) {
-  double scores = 0;
-  for (std::int64_t i = 0; i < p.sq; ++i) {
-    scores += static_cast<double>(p.visible(i, p.sq, p.sk).size());
-  }
-  return static_cast<double>(p.batches * p.heads) * scores;
+  const std::int64_t own = p.diagonal(p.sq, p.sk);
+  const std::int64_t first = p.window_left >= 0 ? own - p.window_left : -p.sq;
+  const std::int64_t last = std::min(p.window_right >= 0 ? own + p.window_right : p.sk, p.is_causal() ? own : p.sk);
+  const std::int64_t scores =
+      last < first ? 0 : elements_within(last, p.sq, p.sk) - elements_within(first - 1, p.sq, p.sk);
+  return static_cast<double>(p.batches * p.heads) * static_cast<double>(scores);
 }
 
 }  // namespace numcheck::op

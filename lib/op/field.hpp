@@ -79,13 +79,17 @@ class FieldLoader {
   void boolean(std::string_view, std::string_view, bool& member, std::string_view, bool = false) { load(member); }
   void choice(std::string_view, std::string_view, std::string& member, const std::vector<std::string_view>&,
               std::string_view, bool = false) {
-    load(member);
+    member = next<core::InternedString>().str();
   }
 
  private:
   template <class T>
+  const T& next() {
+    return std::get<T>(params_.at(index_++));
+  }
+  template <class T>
   void load(T& member) {
-    member = std::get<T>(params_.at(index_++));
+    member = next<T>();
   }
   const Params& params_;
   std::size_t index_ = 0;

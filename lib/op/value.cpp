@@ -12,7 +12,7 @@ std::string value_text(const Value& value) {
     std::string operator()(bool truth) const { return truth ? "1" : "0"; }
     std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
     std::string operator()(double number) const { return core::shortest(number); }
-    std::string operator()(const std::string& text) const { return text; }
+    std::string operator()(core::InternedString text) const { return text.str(); }
   };
   return std::visit(Text{}, value);
 }

@@ -7,10 +7,12 @@
 #include <variant>
 #include <vector>
 
+#include "core/interned_string.hpp"
+
 namespace numcheck::op {
 
-/// Value of one parameter. Choices are strings.
-using Value = std::variant<bool, std::int64_t, double, std::string>;
+/// Value of one parameter. Choices are strings, interned because a plan may have a million cases with the same few.
+using Value = std::variant<bool, std::int64_t, double, core::InternedString>;
 
 enum class FieldKind { boolean, integer, number, choice };
 

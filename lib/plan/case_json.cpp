@@ -27,19 +27,6 @@ nlohmann::json number_to_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(core::shortest(value));
 }
 
-nlohmann::json value_to_json(const op::Value& value) {
-  if (const auto* number = std::get_if<double>(&value)) {
-    return number_to_json(*number);
-  }
-  if (const auto* truth = std::get_if<bool>(&value)) {
-    return *truth;
-  }
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-    return *integer;
-  }
-  return std::get<std::string>(value);
-}
-
 nlohmann::json distribution_to_json(const data::Distribution& distribution) {
   nlohmann::json json = {{"distribution", distribution.name}};
   const data::DistributionInfo* info = data::find_distribution(distribution.name);
@@ -209,6 +196,19 @@ class CaseReader {
 };
 
 }  // namespace
+
+nlohmann::json value_to_json(const op::Value& value) {
+  if (const auto* number = std::get_if<double>(&value)) {
+    return number_to_json(*number);
+  }
+  if (const auto* truth = std::get_if<bool>(&value)) {
+    return *truth;
+  }
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    return *integer;
+  }
+  return std::get<core::InternedString>(value).str();
+}
 
 void append_json(const op::Value& value, std::string& text) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {

@@ -122,7 +122,8 @@ bool is_subset(const Environment& part, const Environment& whole) {
 
 bool holds(const Condition& condition, const Case& c) {
   const auto is_one_of = [&](const auto& name) {
-    return std::ranges::any_of(condition.values, [&](const op::Value& v) { return std::get<std::string>(v) == name; });
+    return std::ranges::any_of(condition.values,
+                               [&](const op::Value& v) { return std::get<core::InternedString>(v) == name; });
   };
   switch (condition.kind) {
     case Condition::Kind::parameter: {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "data/distribution.hpp"
+#include "plan/case_json.hpp"
 
 namespace numcheck::plan::schema {
 namespace {
@@ -30,14 +30,10 @@ json scalar(const op::Field& field) {
   return json::object();
 }
 
-json fallback_of(const op::Field& field) {
-  return std::visit([](const auto& value) { return json(value); }, field.fallback);
-}
-
 json of_field(json schema, const op::Field& field) {
   schema["description"] = std::string(field.doc);
   if (!field.required) {
-    schema["default"] = fallback_of(field);
+    schema["default"] = value_to_json(field.fallback);
   }
   return schema;
 }

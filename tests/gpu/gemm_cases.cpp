@@ -39,7 +39,7 @@ std::string describe(const TestCase& test) {
   std::ostringstream text;
   text << test.c.mode->name;
   for (std::size_t i = 0; i < test.c.params.size(); ++i) {
-    std::visit([&](const auto& value) { text << ' ' << test.c.op->fields()[i].tag << '=' << value; }, test.c.params[i]);
+    text << ' ' << test.c.op->fields()[i].tag << '=' << op::value_text(test.c.params[i]);
   }
   return text.str();
 }

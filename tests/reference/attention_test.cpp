@@ -278,5 +278,27 @@ TEST(Attention, agrees_with_the_plain_formula) {
   }
 }
 
+TEST(Attention, visible_scores_are_those_that_the_queries_see) {
+  const std::vector<std::int64_t> sizes = {1, 2, 5, 8}, windows = {-1, 0, 1, 3, 12};
+  for (const char* const mask : {"none", "causal", "causal_bottom_right"}) {
+    for (const std::int64_t sq : sizes) {
+      for (const std::int64_t sk : sizes) {
+        for (const std::int64_t left : windows) {
+          for (const std::int64_t right : windows) {
+            const AttentionFwdParams p = {
+                .batches = 2, .heads = 3, .sq = sq, .sk = sk, .mask = mask, .window_left = left, .window_right = right};
+            double scores = 0;
+            for (std::int64_t i = 0; i < sq; ++i) {
+              scores += static_cast<double>(p.visible(i, sq, sk).size());
+            }
+            ASSERT_EQ(op::visible_scores(p), 6 * scores)
+                << mask << " " << sq << " x " << sk << " " << left << " " << right;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace numcheck::reference
