@@ -1,6 +1,6 @@
 # Tests of the references of activations, bias gradients and MXFP8 outputs.
 numcheck_test(activation_test LABEL reference
-  SOURCES reference/activation_bound_test.cpp reference/activation_precision_test.cpp
+  SOURCES reference/activation_bound_test.cpp reference/activation_lanes_test.cpp reference/activation_precision_test.cpp
           reference/activation_test.cpp reference/bias_grad_test.cpp reference/mxfp8_test.cpp reference/repeated_terms_test.cpp
   LIBRARIES numcheck_reference)
 if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)

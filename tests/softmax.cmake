@@ -1,6 +1,6 @@
 # Tests of the references of softmax.
 numcheck_test(softmax_test LABEL reference
-  SOURCES reference/softmax_bwd_test.cpp reference/softmax_fwd_test.cpp reference/softmax_precision_test.cpp
+  SOURCES reference/softmax_bwd_test.cpp reference/softmax_fwd_test.cpp reference/softmax_lanes_test.cpp reference/softmax_precision_test.cpp
   LIBRARIES numcheck_reference)
 if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
   target_link_libraries(softmax_test PRIVATE ${TE_NUMCHECK_MPFR_LIBRARY})

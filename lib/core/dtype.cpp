@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace numcheck::core {
@@ -68,9 +70,14 @@ double ulp(double value, Dtype dtype) noexcept {
   if (std::isnan(value)) {
     return value;
   }
+  // The power of two at or below a normal double is what its exponent bits are, by themselves.
+  constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kBias = 1023;
+  const auto power = [](int exponent) {
+    return std::bit_cast<double>((kBias + static_cast<std::uint64_t>(static_cast<std::int64_t>(exponent))) << 52);
+  };
   const double magnitude = std::min(std::fabs(value), info.max_finite);
-  const int exponent = magnitude == 0 ? info.emin : std::max(std::ilogb(magnitude), info.emin);
-  return std::ldexp(1.0, exponent - info.fraction_bits);
+  const double normal = std::max(magnitude, power(info.emin));
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(normal) & kExponent) * power(-info.fraction_bits);
 }
 
 }  // namespace numcheck::core

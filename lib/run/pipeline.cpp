@@ -15,6 +15,7 @@
 
 #include "core/cancel.hpp"
 #include "core/error.hpp"
+#include "core/kept_blocks.hpp"
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "machine/memory.hpp"
@@ -62,7 +63,8 @@ class Pipeline {
         catalog_(catalog),
         options_(options),
         budget_(options.memory_bytes != 0 ? options.memory_bytes : machine::default_memory_bytes()),
-        memory_(budget_, groups_ahead(cases, options)),
+        kept_(to_keep(budget_)),
+        memory_(budget_ - to_keep(budget_), groups_ahead(cases, options)),
         results_(cases, options),
         pool_(pool),
         stop_(options, results_, pool),
@@ -285,6 +287,12 @@ class Pipeline {
     return limit_s;
   }
 
+  /// Of the budget, for blocks that are kept between cases.
+  static std::uint64_t to_keep(std::uint64_t budget) {
+    constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+    return std::min(budget / 4, kMost);
+  }
+
   [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
     double flops = 0;
     for (const std::size_t index : plan.cases) {
@@ -307,6 +315,7 @@ class Pipeline {
   prepare::Catalog catalog_;
   const PipelineOptions& options_;
   const std::uint64_t budget_;
+  core::KeptBlocks kept_;
   MemoryGate memory_;
   ResultCollector results_;
   worker::WorkerPool& pool_;

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/parallel.hpp"
 #include "data/inputs.hpp"
 #include "metric/reader.hpp"
 
 namespace numcheck::verdict {
 namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 16;  // elements per task
 
 /// Elements of an output that still hold the poison pattern: all bits set, a NaN in every floating-point format.
 std::vector<std::size_t> unwritten_elements(const op::Port& port, std::span<const std::byte> bytes,
@@ -17,11 +20,17 @@ std::vector<std::size_t> unwritten_elements(const op::Port& port, std::span<cons
   stored.port = &port;
   stored.got = bytes;
   const std::uint64_t poison = (std::uint64_t{1} << (8 * core::dtype_info(port.dtype).storage_bytes)) - 1;
-  std::vector<std::size_t> found;
-  for (std::size_t at = 0; at < values.size(); ++at) {
-    if (std::isnan(values[at]) && metric::bits_at(stored, static_cast<std::int64_t>(at)) == poison) {
-      found.push_back(at);
+  std::vector<std::vector<std::size_t>> of_chunks((values.size() + kChunk - 1) / kChunk);
+  core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; ++at) {
+      if (std::isnan(values[at]) && metric::bits_at(stored, static_cast<std::int64_t>(at)) == poison) {
+        of_chunks[chunk].push_back(at);
+      }
     }
+  });
+  std::vector<std::size_t> found;
+  for (const std::vector<std::size_t>& some : of_chunks) {
+    found.insert(found.end(), some.begin(), some.end());
   }
   return found;
 }
@@ -38,7 +47,9 @@ DecodedOutputs::DecodedOutputs(const prepare::PreparedCase& prepared, std::span<
     const auto scale = prepared.scale.find(port.name);
     const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
     if (factor != 1.0) {
-      std::ranges::for_each(values.span(), [&](double& value) { value /= factor; });
+      core::parallel_chunks(values.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+        std::ranges::for_each(values.span().subspan(begin, end - begin), [factor](double& value) { value /= factor; });
+      });
     }
     const std::vector<std::size_t>& unwritten =
         unwritten_.emplace_back(unwritten_elements(port, host[i].bytes, values.span()));
