@@ -65,9 +65,7 @@ op::Values unsaturated_codes(const op::ReferenceRequest& request) {
   for (std::size_t i = 0; i < x.elements(); ++i) {
     if (std::fabs(static_cast<double>(static_cast<float>(x.data[i]) * scale)) > limit) {
       codes->value[i] = kNan;
-      if (turned != nullptr) {
-        turned->value[i % cols * rows + i / cols] = kNan;
-      }
+      turned->value[i % cols * rows + i / cols] = kNan;
     }
   }
   return values;

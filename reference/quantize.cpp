@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -108,14 +107,11 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
     }
   });
   op::Values result;
-  std::optional<op::OutputValues> q_t;
-  if (p.layout != "rowwise") {
-    q_t = transposed("q_t", q.value.data(), static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
-  }
+  // Whatever the layout: cases that differ in it share this reference.
+  op::OutputValues q_t =
+      transposed("q_t", q.value.data(), static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
   result.outputs.push_back(std::move(q));
-  if (q_t) {
-    result.outputs.push_back(std::move(*q_t));
-  }
+  result.outputs.push_back(std::move(q_t));
   result.outputs.push_back(scalar_output("amax", largest_of(x)));
   result.outputs.push_back(scalar_output("scale_inv", reciprocal32(scale)));
   return result;

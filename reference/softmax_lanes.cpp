@@ -13,8 +13,17 @@ namespace {
 /// Of larger scores u t is no longer small beside kSmallExponentError.
 constexpr double kLargestScore = 0x1p11;
 
-bool is_plain(const SoftmaxRow& row) {
-  return row.mask == nullptr && row.hidden == 0 && !row.masked_is_zero;
+/// Whole rows, none of which has a mask or ends at a diagonal.
+bool are_plain(std::span<const SoftmaxRow> rows) {
+  const std::size_t columns = rows.front().columns;
+  for (std::size_t l = 0; l < rows.size(); ++l) {
+    const SoftmaxRow& row = rows[l];
+    if (row.mask != nullptr || row.hidden != 0 || row.masked_is_zero || row.columns != columns ||
+        row.x != rows.front().x + l * columns) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -29,7 +38,7 @@ std::size_t softmax_lanes() {
 
 bool softmax_rows(std::span<const SoftmaxRow> rows, std::size_t first, TrackedOutput& y) {
   const SoftmaxKernels& kernels = softmax_kernels();
-  if (rows.size() != kernels.lanes || !std::ranges::all_of(rows, is_plain)) {
+  if (rows.size() != kernels.lanes || !are_plain(rows)) {
     return false;
   }
   const std::size_t columns = rows.front().columns;
