@@ -89,6 +89,8 @@ class RoutedToken {
   [[nodiscard]] bool chosen(std::size_t expert) const { return chosen_[expert]; }
   [[nodiscard]] const Scalar& weight(std::size_t expert) const { return weights_[expert]; }
 
+  [[nodiscard]] bool chose(const std::vector<bool>& experts) const { return !unknown_ && chosen_ == experts; }
+
   /// True if FP32 arithmetic may choose other experts: the last one chosen and the first one left out are tied.
   [[nodiscard]] bool tied() const { return tied_; }
 

@@ -98,8 +98,9 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
   for (const op::OutputValues::Range& open : expected[map].open) {
     for (auto first = static_cast<std::size_t>(open.begin); first < static_cast<std::size_t>(open.end);
          first += experts) {
+      const std::vector<bool> choice = delivered_choice(request, first, experts);
       RoutedToken<Tracked> token(p, logits.data + first);
-      if (!token.choose_instead(delivered_choice(request, first, experts))) {
+      if (token.chose(choice) || !token.choose_instead(choice)) {
         continue;
       }
       for (std::size_t expert = 0; expert < experts; ++expert) {

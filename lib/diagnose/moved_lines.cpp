@@ -59,6 +59,38 @@ core::Buffer<double> as_stored(const Evidence& evidence) {
   return stored;
 }
 
+/// Whether every line is somewhere.
+bool is_permutation(const std::vector<std::size_t>& from) {
+  std::vector<bool> found(from.size());
+  for (const std::size_t line : from) {
+    found[line] = true;
+  }
+  return std::ranges::find(found, false) == found.end();
+}
+
+/// Whether all numbers of a line are the same: of a few dozens, some other line has that one by chance.
+bool is_one_number(std::span<const double> d, const Lines& lines, std::size_t line) {
+  for (std::size_t i = 1; i < lines.length; ++i) {
+    if (d[lines.at(line, i)] != d[lines.at(line, 0)]) {
+      return false;
+    }
+  }
+  return lines.length > 1;
+}
+
+/// Lines of one number are taken to be moved only if all are somewhere. False if nothing is left.
+bool leave_single_numbers(std::span<const double> d, const Lines& lines, std::vector<std::size_t>& from) {
+  bool moved = false;
+  const bool all_somewhere = is_permutation(from);
+  for (std::size_t line = 0; line < from.size(); ++line) {
+    if (!all_somewhere && from[line] != line && is_one_number(d, lines, line)) {
+      from[line] = line;
+    }
+    moved = moved || from[line] != line;
+  }
+  return moved;
+}
+
 /// Which line of what is expected each line of what is delivered looks like, itself if none fits much better; nothing if all
 /// are where they belong. Candidates are those whose weighted sums are next to the line's.
 std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, std::span<const double> y,
@@ -115,7 +147,7 @@ std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, std::s
       }
     }
   });
-  return moved ? std::optional(std::move(from)) : std::nullopt;
+  return moved && leave_single_numbers(d, lines, from) ? std::optional(std::move(from)) : std::nullopt;
 }
 
 template <class T>
@@ -152,15 +184,6 @@ std::string moved_text(const std::vector<std::size_t>& from, std::string_view wh
   }
   return fmt::format("{} of {} {}s hold what belongs to other {}s (the first: {} holds {})", moved.size(), from.size(),
                      what, what, moved[0], from[moved[0]]);
-}
-
-/// Whether every line is somewhere.
-bool is_permutation(const std::vector<std::size_t>& from) {
-  std::vector<bool> found(from.size());
-  for (const std::size_t line : from) {
-    found[line] = true;
-  }
-  return std::ranges::find(found, false) == found.end();
 }
 
 /// What is delivered, with each line where it belongs.

@@ -62,7 +62,9 @@ class Search {
       }
       // What the op itself finds is not judged, and may be one of several names.
       const bool only_found = std::ranges::all_of(diagnosis_.passing, &Explanation::is_finding);
-      if (is_open(diagnosis_) || is_open_to_bits(diagnosis_) || only_found) {
+      // Nor is a number that nobody would have typed the only name for what a simulated fault makes of these inputs.
+      const bool only_fitted = std::ranges::all_of(diagnosis_.passing, &Explanation::is_fitted);
+      if (is_open(diagnosis_) || is_open_to_bits(diagnosis_) || only_found || only_fitted) {
         trials_.try_rows(evidence, Stage::simulated, rows);
       }
       if (is_open(diagnosis_)) {
