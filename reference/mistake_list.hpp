@@ -38,6 +38,11 @@ class Mistakes {
   void add_instead(std::string name, std::string text, Instead instead) {
     all_.push_back({std::move(name), std::move(text), op::to_params(p), nullptr, instead});
   }
+  /// The same of an output that all rows have in common.
+  void add_of_all_rows(std::string name, std::string text, Instead instead) {
+    add_instead(std::move(name), std::move(text), instead);
+    all_.back().of_all_rows = true;
+  }
   [[nodiscard]] std::vector<op::Mistake> take() { return std::move(all_); }
 
   const P p;

@@ -79,12 +79,15 @@ op::Values codes_as_they_lie(const op::ReferenceRequest& request) {
 
 op::Values largest_value(const op::ReferenceRequest& request) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
-  op::Values values = quantize_reference().values(request);
-  double& largest = find_output(values, "amax")->value[0];
-  largest = 0;
+  double largest = 0;
   for (std::size_t i = 0; i < x.elements(); ++i) {
-    largest = std::fmax(largest, x.data[i]);
+    largest = x.data[i] > largest ? x.data[i] : largest;  // NaN is dropped
   }
+  op::Values values;
+  op::OutputValues& amax = values.outputs.emplace_back();
+  amax.port = "amax";
+  amax.value = core::Buffer<double>(1);
+  amax.value[0] = largest;
   return values;
 }
 
@@ -241,7 +244,7 @@ std::vector<op::Mistake> moe_permute_mistakes(const op::Params& params, const op
 
 std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::QuantizeParams> mistakes(params);
-  mistakes.add_instead("amax_of_values", "the largest magnitude from the largest value", &largest_value);
+  mistakes.add_of_all_rows("amax_of_values", "the largest magnitude from the largest value", &largest_value);
   mistakes.add_instead("scale_ignored", "the scale from 1", &unscaled_codes);
   mistakes.add_instead("saturate_missing", "saturated codes from NaN", &unsaturated_codes);
   if (mistakes.p.layout != "rowwise") {

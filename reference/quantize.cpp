@@ -1,12 +1,15 @@
 #include "op/quantize.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 
@@ -50,12 +53,13 @@ op::OutputValues transposed(std::string_view port, const double* in, std::size_t
 double largest_of(const op::Operand& x) {
   std::vector<double> largest((x.elements() + kChunk - 1) / kChunk);
   core::parallel_chunks(x.elements(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    double most = 0;
+    std::array<double, 8> most{};  // as many chains as a processor runs side by side
     for (std::size_t i = begin; i < end; ++i) {
       const double magnitude = std::fabs(x.data[i]);
-      most = magnitude > most ? magnitude : most;
+      double& chain = most[i % most.size()];
+      chain = magnitude > chain ? magnitude : chain;
     }
-    largest[chunk] = most;
+    largest[chunk] = std::ranges::max(most);
   });
   return largest.empty() ? 0 : std::ranges::max(largest);
 }
@@ -150,6 +154,13 @@ std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
   return sources;
 }
 
+/// Of codes as they lie; their transpose has other rows.
+std::optional<op::Params> on_code_rows(const op::Params& params, std::int64_t rows) {
+  return op::from_params<op::QuantizeParams>(params).layout == "rowwise"
+             ? on_rows<op::QuantizeParams, &op::QuantizeParams::rows>(params, rows)
+             : std::nullopt;
+}
+
 op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), std::string_view version) {
   op::Reference reference;
   reference.values = values;
@@ -163,6 +174,7 @@ op::Reference quantize_reference() {
   op::Reference reference = reference_of(&quantize_values, "quantize-1");
   reference.derive = &derive_scale;
   reference.mistakes = &quantize_mistakes;
+  reference.on_rows = &on_code_rows;
   return reference;
 }
 

@@ -204,7 +204,8 @@ struct Mistake {
   Params params;                       ///< with these, the reference gives the wrong result
   double (*then)(double y) = nullptr;  ///< applied to it last; null: nothing
   Values (*instead)(const ReferenceRequest&) =
-      nullptr;  ///< gives it; null: the reference. Inputs: unpredictable outputs, too
+      nullptr;               ///< gives it; null: the reference. Inputs: unpredictable outputs, too
+  bool of_all_rows = false;  ///< some of them do not show it: the largest magnitude
 };
 
 /// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`

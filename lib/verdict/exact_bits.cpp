@@ -10,6 +10,7 @@
 
 #include "core/codec.hpp"
 #include "core/counted.hpp"
+#include "core/parallel.hpp"
 #include "metric/reader.hpp"
 #include "tolerance/gate_table.hpp"
 
@@ -27,6 +28,26 @@ struct Wrong {
   }
 };
 
+/// The elements of [0, size) that are wrong, found in parallel.
+template <class IsWrong>
+Wrong count_wrong(std::size_t size, const IsWrong& is_wrong) {
+  constexpr std::size_t kChunk = std::size_t{1} << 16;
+  std::vector<Wrong> chunks((size + kChunk - 1) / kChunk);
+  core::parallel_chunks(size, kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; ++at) {
+      if (is_wrong(at)) {
+        chunks[chunk].add(at);
+      }
+    }
+  });
+  Wrong all;
+  for (const Wrong& some : chunks) {
+    all.first = all.count == 0 ? some.first : all.first;
+    all.count += some.count;
+  }
+  return all;
+}
+
 const worker::HostPort& first_input(const EvaluationContext& context) {
   return *std::ranges::find(context.host, op::Role::input,
                             [](const worker::HostPort& host) { return host.port->role; });
@@ -40,13 +61,8 @@ Wrong other_than_moved(const EvaluationContext& context, const ComparedPort& com
   metric::CompareInput stored;
   stored.port = input.port;
   stored.got = input.bytes;
-  Wrong wrong;
-  for (std::size_t at = 0; at < sources.size(); ++at) {
-    if (compared.bits_at(at) != metric::bits_at(stored, sources[at])) {
-      wrong.add(at);
-    }
-  }
-  return wrong;
+  return count_wrong(sources.size(),
+                     [&](std::size_t at) { return compared.bits_at(at) != metric::bits_at(stored, sources[at]); });
 }
 
 /// Zeros whose sign is not that of what they are the rounding of.
@@ -54,15 +70,11 @@ Wrong zeros_of_other_sign(const EvaluationContext& context, const ComparedPort& 
   const core::Dtype format = compared.port().dtype;
   const std::uint64_t positive = core::encode(0.0, format), negative = core::encode(-0.0, format);
   const std::span<const double> expected = expected_values(context, compared.port()).value.span();
-  Wrong wrong;
-  for (std::size_t at = 0; at < expected.size() && positive != negative; ++at) {
+  return count_wrong(positive == negative ? 0 : expected.size(), [&](std::size_t at) {
     const std::uint64_t got = compared.bits_at(at);
     const std::uint64_t right = std::signbit(expected[at]) ? negative : positive;
-    if ((got == positive || got == negative) && got != right) {
-      wrong.add(at);
-    }
-  }
-  return wrong;
+    return (got == positive || got == negative) && got != right;
+  });
 }
 
 }  // namespace

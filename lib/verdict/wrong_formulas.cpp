@@ -49,7 +49,8 @@ class SomeRows {
   SomeRows(const EvaluationContext& context, const std::map<std::string_view, op::Sample>& samples) {
     for (const op::Port& port : context.prepared->ports) {
       const auto sample = samples.find(port.name);
-      for (std::size_t i = 0; sample != samples.end() && i < sample->second.indices.size(); ++i) {
+      const bool has_rows = sample != samples.end() && port.role != op::Role::amax;
+      for (std::size_t i = 0; has_rows && i < sample->second.indices.size(); ++i) {
         const std::int64_t row = sample->second.indices[i] / port.cols;
         if (rows_.empty() || rows_.back() != row) {
           rows_.push_back(row);
@@ -97,10 +98,7 @@ class Mistaken {
  public:
   explicit Mistaken(const EvaluationContext& context) : context_(context), samples_(looked_at(context)) {
     const op::Reference& reference = context.group->row->reference;
-    const bool has_amax = std::ranges::any_of(context.prepared->ports, [](const op::Port& port) {
-      return port.role == op::Role::amax;  // of all rows
-    });
-    if (!has_amax && reference.on_rows != nullptr && reference.on_rows(context.prepared->c->params, 1)) {
+    if (reference.on_rows != nullptr && reference.on_rows(context.prepared->c->params, 1)) {
       rows_.emplace(context, samples_);
     }
   }
@@ -124,7 +122,8 @@ class Mistaken {
     const op::Reference& reference = context_.group->row->reference;
     op::Params params = mistake.params;
     op::ReferenceRequest request{&params, {context_.inputs().begin(), context_.inputs().end()}, {}, true};
-    if (rows_) {
+    const bool some_rows = rows_.has_value() && !mistake.of_all_rows;
+    if (some_rows) {
       params = reference.on_rows(mistake.params, rows_->count()).value();
       request.inputs = rows_->inputs();
     }
@@ -134,7 +133,9 @@ class Mistaken {
     const op::Values wrong = (mistake.instead == nullptr ? reference.values : mistake.instead)(request);
     for (const op::Port& port : context_.prepared->ports) {
       const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
-      if (samples_.contains(port.name) && output != wrong.outputs.end()) {
+      // An amax is that of all rows.
+      const bool is_known = !some_rows || port.role != op::Role::amax;
+      if (is_known && samples_.contains(port.name) && output != wrong.outputs.end()) {
         formulas[std::string(port.name)].push_back({mistake.name, mistake.text, values_of(mistake, *output, port)});
       }
     }
@@ -147,7 +148,7 @@ class Mistaken {
     std::vector<double> values(sample.indices.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::int64_t element = sample.indices[i];
-      const std::size_t at = rows_                                      ? rows_->place(element, port.cols)
+      const std::size_t at = rows_ && !mistake.of_all_rows              ? rows_->place(element, port.cols)
                              : context_.group->row->reference.tracked() ? static_cast<std::size_t>(element)
                                                                         : i;
       values[i] = mistake.then == nullptr ? output.value[at] : mistake.then(output.value[at]);
