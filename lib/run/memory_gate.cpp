@@ -6,7 +6,9 @@ namespace numcheck::run {
 
 bool MemoryGate::admits(std::uint64_t bytes) const noexcept {
   const std::uint64_t total = in_flight_bytes_ + bytes;
-  return leases_ == 0 || (total <= budget_bytes_ && (leases_ < most_leases_ || total <= kSmallWork));
+  const bool is_ahead = leases_ >= most_leases_ && total > kSmallWork;
+  const bool is_third = leases_ >= 2 && total > kLargeWork;
+  return leases_ == 0 || (total <= budget_bytes_ && !is_ahead && !is_third);
 }
 
 MemoryGate::Lease MemoryGate::acquire(std::uint64_t bytes, const std::function<bool()>& abandon) {

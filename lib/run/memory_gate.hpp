@@ -20,6 +20,8 @@ class MemoryGate {
       : budget_bytes_(budget_bytes), most_leases_(most_leases) {}
 
   static constexpr std::uint64_t kSmallWork = std::uint64_t{1} << 30;
+  /// Beyond it, one piece of work is prepared while another one is compared, and no third: comparing takes all threads.
+  static constexpr std::uint64_t kLargeWork = std::uint64_t{8} << 30;
 
   /// A share of the budget, returned on destruction.
   class Lease {
