@@ -67,7 +67,10 @@ RowSumsToFit sums_beyond(const Fitter& f, const RowToFit& row, std::size_t first
   for (std::size_t j = 0; j < row.hidden; ++j) {
     const double y = row.y[j], best = best_of(f, first + j), error = row.got[j] - best;
     sums.alike =
-        std::rotl(sums.alike ^ std::bit_cast<std::uint32_t>(static_cast<float>(best)), 29) * 0x9E3779B97F4A7C15;
+        std::rotl(
+            sums.alike ^ std::bit_cast<std::uint32_t>(static_cast<float>(row.beta == nullptr ? std::fabs(best) : best)),
+            29) *
+        0x9E3779B97F4A7C15;
     sums.finite = sums.finite && std::isfinite(error) && std::isfinite(y);
     sums.sum += y;
     sums.squares += y * y;

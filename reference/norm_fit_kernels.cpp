@@ -17,15 +17,19 @@ class Sums {
   /// Columns [j, j + kPartLanes) of the row; `weight` is 0 for those that do not exist.
   void add(std::size_t j, const Doubles& weight) {
     const Doubles y = Doubles::load(row_.y + j), deviation = widened(load_narrow(row_.deviation + j));
-    const Doubles best = kNarrow ? as_stored(y) : y;
+    Doubles apart(kInfinity);  // from the nearest boundary between numbers, in steps
+    const Doubles best = kNarrow ? as_stored(y, apart) : y;
     const Doubles error = Doubles::load(row_.got + j) - best;
     unknown_ = unknown_ | not_finite(error) | not_finite(y);
     Doubles variance = deviation * deviation;
+    LaneMask told = {~PartMask{}};
     if constexpr (kNarrow) {
       const Doubles step = unscaled(step_of(scaled_up(magnitude(y) + 3.0 * deviation)));
       variance += step * step * (1.0 / 12);
+      // Next to a boundary, the least of errors decides, and in the same way for all that are there: 1 + gamma may lie on one.
+      told = (deviation > step * kManyErrors) | (apart * step > kNearErrors * deviation);
     }
-    const Doubles w = chosen(variance > Doubles(0.0), weight / variance, Doubles(0.0));
+    const Doubles w = chosen((variance > Doubles(0.0)) & told, weight / variance, Doubles(0.0));
     const Doubles a = kCentred ? y - Doubles::load(row_.beta + j) : y;
     aa_ += w * a * a;
     ae_ += w * a * error;
@@ -39,7 +43,7 @@ class Sums {
     squares_ += weight * y * y;
     const Doubles distance = Doubles::load(row_.x + j) - row_.mean;
     spread_ += weight * distance * distance;
-    mix(best);
+    mix(kCentred ? best : magnitude(best));  // x and -x have the same errors, but for their sign
   }
 
   [[nodiscard]] RowSumsToFit result() const {
@@ -55,6 +59,7 @@ class Sums {
 
  private:
   static constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
+  static constexpr double kManyErrors = 0.125, kNearErrors = 4;  // in steps, in deviations
 
   static LaneMask not_finite(const Doubles& a) { return {~is_finite(a).set}; }
   static NarrowLanes load_narrow(const float* p) { return {PartFloats(*reinterpret_cast<const LoosePartFloats*>(p))}; }
@@ -73,11 +78,13 @@ class Sums {
     return larger(power, Doubles(stored_.min_normal)) * stored_.fraction_unit;
   }
   /// The nearest number of the format, as a value: adding 1.5 2^52 leaves no bits below 1.
-  [[nodiscard]] Doubles as_stored(const Doubles& y) {
+  [[nodiscard]] Doubles as_stored(const Doubles& y, Doubles& apart) {
     const Doubles scaled = scaled_up(y), step = step_of(scaled);
     beyond_ = beyond_ | LaneMask{~(Doubles(stored_.max_finite) >= magnitude(scaled)).set};
     const Doubles inverse(Part(0x7fe0'0000'0000'0000ULL - PartBits(step.x)));  // of a power of two
-    return unscaled(((scaled * inverse + 0x1.8p52) - 0x1.8p52) * step);
+    const Doubles steps = scaled * inverse, nearest = (steps + 0x1.8p52) - 0x1.8p52;
+    apart = 0.5 - magnitude(steps - nearest);
+    return unscaled(nearest * step);
   }
   [[nodiscard]] Doubles scaled_up(const Doubles& a) const { return stored_.scale == 1 ? a : a * stored_.scale; }
   [[nodiscard]] Doubles unscaled(const Doubles& a) const { return stored_.scale == 1 ? a : a / stored_.scale; }

@@ -72,7 +72,11 @@ op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, dou
 
 std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p) {
   const std::vector<Output> all = outputs_of(request);
-  const Outputs outputs{find_output(all, "mu"), *find_output(all, "rsigma"), *find_output(all, "y")};
+  const Output *mu = find_output(all, "mu"), *rsigma = find_output(all, "rsigma"), *y = find_output(all, "y");
+  if (all.size() != request.expected->outputs.size() || rsigma == nullptr || y == nullptr) {
+    return {};  // some were not given: what is there does not show it
+  }
+  const Outputs outputs{mu, *rsigma, *y};
   const op::Operand& x = op::operand_named(request.inputs, "x");
   const op::Operand* beta = op::find_operand(request.inputs, "beta");
   const std::vector<double> factors = gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p);

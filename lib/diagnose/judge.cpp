@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "data/block_scales.hpp"
 #include "data/inputs.hpp"
+#include "diagnose/beside_given.hpp"
 #include "diagnose/simulated.hpp"
 #include "diagnose/subject.hpp"
 #include "metric/wrong_elements.hpp"
@@ -110,28 +111,6 @@ prepare::PreparedGroup prepare_trial(const Subject& subject, const std::vector<p
   return prepare::prepare_group(cases, {.key = {}, .cases = {0}}, subject.catalog, flops_limit, allocate, trial.inputs);
 }
 
-const op::OutputValues* values_of(const op::Values& values, std::string_view port) {
-  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
-  return found == values.outputs.end() ? nullptr : &*found;
-}
-
-/// An output that nobody gave, as the reference says: the op's findings read it, and its verdict is dropped.
-void fill_in(const prepare::PreparedCase& prepared, const op::Port& port, const op::Values& values,
-             std::span<std::byte> bytes) {
-  const bool is_amax = port.role == op::Role::amax;
-  const op::OutputValues* of = values_of(values, port.name);
-  const op::OutputValues* largest_of = is_amax && of == nullptr ? values_of(values, port.of) : nullptr;
-  if (largest_of != nullptr) {
-    const double largest = data::absolute_max(largest_of->value.span());
-    data::store_port(port, std::span(&largest, 1), 1, bytes);
-  } else if (of != nullptr && of->value.size() == static_cast<std::size_t>(port.elements())) {
-    const auto scale = prepared.scale.find(port.name);
-    data::store_port(port, of->value.span(), scale == prepared.scale.end() ? 1 : scale->second, bytes);
-  } else {
-    std::ranges::fill(bytes, std::byte{0});
-  }
-}
-
 /// Dense elements where the port has them: outputs of attention may be packed into one tensor.
 void lay_out(const op::Port& port, std::span<const std::byte> dense, std::span<std::byte> bytes) {
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
@@ -147,14 +126,6 @@ void lay_out(const op::Port& port, std::span<const std::byte> dense, std::span<s
       std::ranges::copy(dense.subspan(from, row), bytes.subspan(to, row).begin());
     }
   }
-}
-
-SharedBytes given_bytes(const Subject& subject, const Trial& trial, std::string_view port) {
-  if (const auto stored = trial.stored.find(port); stored != trial.stored.end()) {
-    return stored->second;
-  }
-  const auto found = subject.outputs.find(port);
-  return found == subject.outputs.end() ? nullptr : found->second;
 }
 
 /// What is drawn is judged by what else was drawn with it: y of dropout by its mask, of which the reference knows nothing.
@@ -285,12 +256,11 @@ verdict::RunResult judge(const Subject& subject, const Trial& trial, double flop
     }
     run.outputs.push_back({.port = std::string(port.name), .digest = {}});
     const std::span<std::byte> bytes = prepared.host[i].bytes;
-    if (const SharedBytes given = given_bytes(subject, trial, port.name); given == nullptr) {
-      fill_in(prepared, port, values, bytes);
-    } else {
+    if (const SharedBytes given = given_bytes(subject, trial, port.name); given != nullptr) {
       lay_out(port, given->span(), bytes);
     }
   }
+  fill_in_others(subject, trial, made, values);
   verdict::ComparisonCache cache;
   verdict::EvaluationContext context;
   context.group = made.group.get();

@@ -187,13 +187,19 @@ std::optional<TermStatistics> terms_of(const TermSums& sums, const CompareInput&
   return terms;
 }
 
-/// True if the same result is expected everywhere: one value, or values that are all stored as the same number.
+/// True if the same result is expected everywhere but for NaN and infinities: one value, or values that are all stored as the same
+/// number.
 bool is_constant(const CompareInput& input) {
   const std::span<const double> values = input.expected;
-  if (values.size() < 2) {
-    return false;
+  const auto is_finite = [](double y) { return std::isfinite(y); };
+  const auto first = std::ranges::find_if(values, is_finite);
+  if (values.size() < 2 || first == values.end()) {
+    return values.size() >= 2 && std::ranges::all_of(values, [&](double y) { return y == values.front(); });
   }
-  if (std::ranges::all_of(values, [first = values.front()](double y) { return y == first; })) {
+  const auto all_are = [&](const auto& same) {
+    return std::all_of(first, values.end(), [&](double y) { return !std::isfinite(y) || same(y); });
+  };
+  if (all_are([first](double y) { return y == *first; })) {
     return true;
   }
   const core::DtypeInfo& format = core::dtype_info(input.port->dtype);
@@ -201,8 +207,8 @@ bool is_constant(const CompareInput& input) {
   const auto stored = [&](double y) {
     return core::round_to(y * input.model->output_scale, input.port->dtype, overflow);
   };
-  const double first = stored(values.front());
-  return std::ranges::all_of(values, [&](double y) { return stored(y) == first; });
+  const double number = stored(*first);
+  return all_are([&](double y) { return stored(y) == number; });
 }
 
 void add_ulps(const PassResult& pass, bool narrow, Statistics& out) {

@@ -38,7 +38,7 @@ def safetensors(path, tensors, texts=None):
     """{name: (format, shape, numbers, or codes of 16 or 8 bits)}"""
     header, data = ({"__metadata__": texts} if texts else {}), b""
     for name, (kind, shape, numbers) in tensors.items():
-        raw = array.array("f" if kind == "F32" else "B" if kind.startswith("F8") else "H", numbers).tobytes()
+        raw = array.array("f" if kind == "F32" else "B" if kind == "U8" or kind.startswith("F8") else "H", numbers).tobytes()
         header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()

@@ -39,6 +39,9 @@ CONSTANT = [
     # gamma (x - mean) is rounded to a lattice of few numbers, whose slope is not gamma.
     (case("layernorm_fwd", "fp32", {"rows": 40, "hidden": 1000, "epsilon": 1},
           {"distribution": "uniform", "low": 0.5, "high": 0.5001}), "output_scale_1_01"),
+    # 1 + epsilon is 1 in FP32, and 1 + gamma lies between two numbers: all rows go the same way.
+    (case("rmsnorm_fwd", "bf16", {"rows": 64, "hidden": 64, "epsilon": 1e-9, "zero_centered_gamma": True},
+          {"distribution": "normal", "x": {"distribution": "signs"}, "gamma": {"distribution": "positive"}}), "output_scale_1_01"),
     (constant_rows("layernorm_bwd", "bf16", 0.3, hidden=2**19), "mean_term_missing"),
 ]
 
