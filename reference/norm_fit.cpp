@@ -127,11 +127,12 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
   const bool fits = normal.aa > 0 && (normal.bb == 0 || normal.independent());
   const double rsigma = f.rsigma->value[i];
   const double relative = static_cast<double>(f.rsigma->deviation[i]) / rsigma;
-  // Beyond a relative error of 1, the linear model of rsigma means nothing.
+  // Of larger relative errors the linear model of rsigma means nothing: less than nothing may be left of a variance.
+  constexpr double kLinear = 0.125;
   const double own = normal.first_variance() * copies_in({f.y->value.data() + i * hidden, hidden});
   const double off = f.mu == nullptr ? 0 : static_cast<double>(f.mu->deviation[i]);
   const double bias = off * off / (2 * (sums.spread + f.epsilon));
-  return {normal.first(), own, relative * relative, sums.spread, bias, fits && relative < 1, i, sums.alike};
+  return {normal.first(), own, relative * relative, sums.spread, bias, fits && relative < kLinear, i, sums.alike};
 }
 
 }  // namespace numcheck::reference

@@ -25,7 +25,7 @@ if(TE_NUMCHECK_PYTHON)
           sampled run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case
-          diagnose_html diagnose_kept diagnose_large diagnose_layouts diagnose_lines diagnose_names diagnose_statistics diagnose_trouble)
+          diagnose_html diagnose_kept diagnose_large diagnose_layouts diagnose_lines diagnose_names diagnose_statistics diagnose_ties diagnose_trouble)
     set(python "${TE_NUMCHECK_PYTHON}")
     if(area IN_LIST numpy_areas AND TE_NUMCHECK_NUMPY_PYTHON)
       set(python "${TE_NUMCHECK_NUMPY_PYTHON}")

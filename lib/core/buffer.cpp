@@ -91,7 +91,7 @@ class Kept {
   std::size_t bytes_ = 0, limit_ = 0;
 };
 
-/// Never destroyed: buffers of other statics may be released after it would be.
+/// Never destroyed: buffers that are static themselves may be released after it would be.
 Kept& kept() noexcept {
   static Kept* const blocks = new Kept;
   return *blocks;
