@@ -187,28 +187,26 @@ std::optional<TermStatistics> terms_of(const TermSums& sums, const CompareInput&
   return terms;
 }
 
-/// True if the same result is expected everywhere but for NaN and infinities: one value, or values that are all stored as the same
-/// number.
+/// True if the same result is expected everywhere: one value, values that are all stored as the same number, or zeros, whatever
+/// NaN and infinities are among them: no factor changes those.
 bool is_constant(const CompareInput& input) {
   const std::span<const double> values = input.expected;
-  const auto is_finite = [](double y) { return std::isfinite(y); };
-  const auto first = std::ranges::find_if(values, is_finite);
-  if (values.size() < 2 || first == values.end()) {
-    return values.size() >= 2 && std::ranges::all_of(values, [&](double y) { return y == values.front(); });
+  if (values.size() < 2) {
+    return false;
   }
-  const auto all_are = [&](const auto& same) {
-    return std::all_of(first, values.end(), [&](double y) { return !std::isfinite(y) || same(y); });
-  };
-  if (all_are([first](double y) { return y == *first; })) {
+  if (std::ranges::all_of(values, [first = values.front()](double y) { return y == first; })) {
     return true;
+  }
+  if (std::ranges::all_of(values, [](double y) { return y == 0 || !std::isfinite(y); })) {
+    return std::ranges::find(values, 0.0) != values.end();
   }
   const core::DtypeInfo& format = core::dtype_info(input.port->dtype);
   const core::Overflow overflow = format.storage_bytes == 1 ? core::Overflow::saturate : core::Overflow::ieee;
   const auto stored = [&](double y) {
     return core::round_to(y * input.model->output_scale, input.port->dtype, overflow);
   };
-  const double number = stored(*first);
-  return all_are([&](double y) { return stored(y) == number; });
+  const double first = stored(values.front());
+  return std::ranges::all_of(values, [&](double y) { return stored(y) == first; });
 }
 
 void add_ulps(const PassResult& pass, bool narrow, Statistics& out) {
