@@ -92,7 +92,7 @@ class Kept {
 };
 
 /// Never destroyed: buffers that are static themselves may be released after it would be.
-Kept& kept() noexcept {
+Kept& kept() {
   static Kept* const blocks = new Kept;
   return *blocks;
 }
