@@ -65,12 +65,7 @@ void squares(const double* interleaved, std::size_t hidden, const TrackedLanes* 
   absolute.store(extent.absolute);
 }
 
-/// Eight columns at most, some of which may not exist.
-struct Place {
-  const double* x;
-  std::size_t at;
-};
-
+/// What the columns of one row have in common.
 template <bool kCentred>
 struct Row {
   TrackedDoubles mean, rsigma;
@@ -109,7 +104,7 @@ bool outputs_of(const double* x, std::size_t hidden, const NormStatistics& stati
   for (; j + kPartLanes <= hidden; j += kPartLanes) {
     row.put(x + j, columns, j, out, j);
   }
-  if (j < hidden) {  // the last columns once more, with those before them, or a row shorter than a part
+  if (j < hidden) {  // the rest, filled up with a number of the row
     double rest[4][kPartLanes] = {};
     double beta[kPartLanes] = {}, value[kPartLanes];
     float magnitudes[kPartLanes], deviation[kPartLanes], terms[kPartLanes];

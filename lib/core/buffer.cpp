@@ -66,6 +66,14 @@ class Kept {
     shrink(bytes);
   }
 
+  /// Gives all of them back. False if there is none.
+  bool give_back() noexcept {
+    const std::lock_guard lock(mutex_);
+    const bool any = !blocks_.empty();
+    shrink(0);
+    return any;
+  }
+
   [[nodiscard]] std::size_t bytes() noexcept {
     const std::lock_guard lock(mutex_);
     return bytes_;
@@ -111,6 +119,9 @@ void* allocate_block(std::size_t bytes) {
     }
   }
   void* block = size < bytes ? nullptr : std::aligned_alloc(alignment, size);
+  if (block == nullptr && size >= bytes && kept().give_back()) {
+    block = std::aligned_alloc(alignment, size);
+  }
   if (block == nullptr) {
     throw std::bad_alloc();
   }

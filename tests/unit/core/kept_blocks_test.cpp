@@ -2,6 +2,7 @@
 #include "core/kept_blocks.hpp"
 
 #include <cstdint>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -57,6 +58,16 @@ TEST(KeptBlocks, are_none_unless_asked_for) {
     EXPECT_LT(kept_bytes(), 20 * kMega) << "little ones are not";
   }
   EXPECT_EQ(kept_bytes(), 0U);
+}
+
+TEST(KeptBlocks, are_given_back_where_memory_is_short) {
+  const KeptBlocks kept(64 * kMega);
+  {
+    const Buffer<std::uint8_t> buffer(16 * kMega);
+  }
+  EXPECT_GT(kept_bytes(), 0U);
+  EXPECT_THROW(Buffer<std::uint8_t>(std::size_t{1} << 62), std::bad_alloc);
+  EXPECT_EQ(kept_bytes(), 0U) << "before it is given up";
 }
 
 TEST(KeptBlocks, are_shared_by_threads) {
