@@ -214,6 +214,9 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
     if (!diagnosis.declared.failing.empty()) {
       text += paragraph("but", core::printable(diagnosis.declared.failing), colour);
     }
+    if (!diagnosis.remedy.empty()) {
+      text += paragraph("remedy", diagnosis.remedy, colour);
+    }
     for (const verdict::OutputResult& output : diagnosis.declared.outputs) {
       if (const std::string tolerance = tolerance_text(diagnosis, output); !tolerance.empty()) {
         text += paragraph("tolerance", tolerance, colour);

@@ -16,7 +16,9 @@
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/json_depth.hpp"
+#include "diagnose/subject_of_run.hpp"
 #include "diagnose/tensor_listing.hpp"
+#include "verdict/record.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -62,6 +64,15 @@ op::Value parse_param(const op::Field& field, const std::string& text) {
   }
   require_known(text, fmt::format("value of {}", field.name), field.choices);
   return text;
+}
+
+nlohmann::json json_of(const std::string& name, const std::string& text) {
+  nlohmann::json json = core::nests_deeper(text) ? nlohmann::json(nlohmann::json::value_t::discarded)
+                                                 : nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    throw core::UsageError(fmt::format("the file's text \"{}\" is not the JSON that run --keep-tensors writes", name));
+  }
+  return json;
 }
 
 void add(diagnose::GatherRequest& request, const std::string& port, const data::FileTensor& tensor, bool may_be_other) {
@@ -195,11 +206,24 @@ void GivenTensors::read_params(diagnose::GatherRequest& request) const {
 
 std::string GivenTensors::failing_of_run() const {
   for (const data::TensorFile& file : opened_) {
-    if (const auto text = file.texts().find("failing"); text != file.texts().end()) {
-      return text->second;
+    const auto status = file.texts().find("status"), failing = file.texts().find("failing");
+    const bool has_failed = status != file.texts().end() && status->second == verdict::status_name(verdict::Status::fail);
+    if (has_failed && failing != file.texts().end()) {
+      return failing->second;
     }
   }
   return "";
+}
+
+/// What the file says of the run that left it. Inputs from other files were not drawn by it.
+void GivenTensors::take_run(const data::TensorFile& file, const plan::Case& c, diagnose::GatherRequest& request) const {
+  const auto text = file.texts().find("ran");
+  if (text != file.texts().end()) {
+    request.ran = diagnose::ran_from_json(json_of(text->first, text->second));
+    if (opened_.size() == 1 && options_.inputs.empty()) {
+      request.ran.drawn = c.inputs;
+    }
+  }
 }
 
 /// The op and mode that were asked for, or those of the case whose tensors run --keep-tensors has written, with its parameters.
@@ -214,18 +238,16 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
     if (text == file.texts().end()) {
       continue;
     }
-    const nlohmann::json json = core::nests_deeper(text->second) ? nlohmann::json(nlohmann::json::value_t::discarded)
-                                                                 : nlohmann::json::parse(text->second, nullptr, false);
-    if (json.is_discarded()) {
-      throw core::UsageError("the file's text \"exec\" is not the JSON of a case");
-    }
-    const plan::Case c = plan::case_from_json(json, &find_op);
+    const plan::Case c = plan::case_from_json(json_of(text->first, text->second), &find_op);
     if (request.op != nullptr && request.op != c.op) {
       continue;
     }
     request.op = c.op;
     request.mode = options_.mode.empty() ? std::string(c.mode->name) : options_.mode;
     request.exact_leg = c.inputs.exact_leg() && request.mode == c.mode->name;
+    if (request.mode == c.mode->name) {
+      take_run(file, c, request);
+    }
     for (std::size_t i = 0; i < c.params.size(); ++i) {
       const op::Field& field = c.op->fields()[i];
       if (!field.storage_only || field.kind != op::FieldKind::integer) {  // tensors of files have no padding

@@ -69,7 +69,7 @@ diagnose::Subject rerun(const std::string& report_path, const std::string& name,
   pipeline.on_tensors = [&](const run::RunTensors& tensors) {
     const std::lock_guard lock(mutex);
     if (!has_failed) {
-      subject = diagnose::subject_of_run(catalog(), *tensors.c, tensors.result->run, tensors.ports, device);
+      subject = diagnose::subject_of_run(catalog(), *tensors.c, *tensors.result, tensors.ports, device);
       has_failed = tensors.result->status == verdict::Status::fail;
     }
   };

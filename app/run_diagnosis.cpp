@@ -74,7 +74,7 @@ std::optional<op::Finding> RunDiagnosis::explain(const plan::Case& c, const verd
   const machine::Device device = device_;
   const std::shared_ptr<const diagnose::Simulator> simulator = simulator_;
   lock.unlock();
-  diagnose::Subject subject = diagnose::subject_of_run(catalog(), c, result.run, ports, device);
+  diagnose::Subject subject = diagnose::subject_of_run(catalog(), c, result, ports, device);
   subject.simulator = simulator;
   return diagnose::finding_of(diagnose::diagnose(subject, kEffort));
 }

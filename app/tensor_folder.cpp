@@ -1,3 +1,4 @@
+#include "diagnose/subject_of_run.hpp"
 #include "tensor_folder.hpp"
 
 #include <algorithm>
@@ -114,6 +115,7 @@ void TensorFolder::keep(const run::RunTensors& run) {
                                                 {"digest", run.c->digest.hex()},
                                                 {"exec", plan::case_to_json(*run.c).dump()},
                                                 {"run", run.result->run.label},
+                                                {"ran", diagnose::ran_to_json(*run.result).dump()},
                                                 {"status", verdict::status_name(run.result->status)},
                                                 {"failing", run.result->failing}};
     if (std::string scales = scales_text(run); !scales.empty()) {

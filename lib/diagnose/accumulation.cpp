@@ -58,9 +58,7 @@ std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
         {fmt::format("slices_rounded={}", slices), "slices_rounded",
          fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added", slices,
                      core::dtype_info(port.dtype).name),
-         "Forbid it: PyTorch torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction and "
-         "allow_fp16_reduced_precision_reduction = False; cuBLASLt: no split-K reduction in the output's type.",
-         std::move(trial), kLeastSpread});
+         std::string(kForbidSlices), std::move(trial), kLeastSpread});
   }
   return all;
 }

@@ -45,6 +45,7 @@ class Gatherer {
     choose_output_format(mode);
     make_case(mode, fitted_params(mode));
     require_memory();
+    gathered_.subject.ran = request_.ran;
     Arranged moved;
     if (reading_ != nullptr) {
       moved = arranged(*reading_, tensors_);

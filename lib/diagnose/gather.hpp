@@ -22,6 +22,7 @@ struct GatherRequest {
   int sm = 90;  ///< architecture of the device that computed the outputs
   /// The inputs are those of an exact leg: integers of which every order of summation makes the same bits.
   bool exact_leg = false;
+  Ran ran = {};
 };
 
 struct Gathered {

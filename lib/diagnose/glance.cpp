@@ -19,7 +19,7 @@ bool is_costly(const Subject& subject) {
 bool is_of_values(const Subject& subject, const Trial& trial) {
   return trial.c.mode == subject.c.mode && !trial.ran.has_value() && !trial.conversion.has_value() &&
          trial.stored.empty() &&
-         trial.rounding == (subject.known == nullptr ? model::DeclaredRounding() : subject.known->rounding);
+         trial.rounding == (subject.known == nullptr ? subject.ran.rounding : subject.known->rounding);
 }
 
 }  // namespace

@@ -195,7 +195,9 @@ double output_scale(const Subject& subject, std::string_view name) {
 }
 
 Trial as_declared(const Subject& subject) {
-  Trial trial = subject.known == nullptr ? Trial{.c = subject.c, .inputs = subject.inputs} : *subject.known;
+  Trial trial = subject.known != nullptr
+                    ? *subject.known
+                    : Trial{.c = subject.c, .inputs = subject.inputs, .rounding = subject.ran.rounding};
   trial.then = {};  // judge applies that of the known cause first
   return trial;
 }
@@ -270,7 +272,7 @@ verdict::RunResult judge(const Subject& subject, const Trial& trial, double flop
   context.cache = &cache;
   context.gates_only = depth == Depth::gates;
   context.all_maps = depth == Depth::pictures;
-  if (trial.conversion.has_value()) {
+  if (trial.conversion.has_value() && !trial.is_unconverted) {
     verdict::take_for_converted(context, *trial.conversion, made.group->in_order.front()->values.get());
   }
   double seconds = 0;

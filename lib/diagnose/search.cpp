@@ -250,6 +250,34 @@ bool fails_only(const verdict::OutputResult& output, tolerance::Gate gate) {
          std::ranges::find_if(output.criteria, failing)->name == tolerance::gate_name(gate);
 }
 
+bool is_proven(const verdict::RunResult& run) {
+  return run.status == verdict::Status::pass || run.status == verdict::Status::warn;
+}
+
+/// Judges once more what proves too little by itself: what is known of the run makes some bounds narrower. What passes then is as
+/// the run was.
+void look_again(const Subject& subject, double flops, Diagnosis& diagnosis) {
+  const Ran& ran = subject.ran;
+  const bool is_converted = ran.observed.has_value() && ran.conversion.has_value();
+  if (!is_converted && !ran.drawn.has_value()) {
+    return;
+  }
+  Subject known = subject;
+  known.c.inputs = ran.drawn.value_or(subject.c.inputs);
+  Trial trial = as_declared(known);
+  if (is_converted) {
+    trial.ran = ran.observed;
+    trial.conversion = ran.conversion;
+    trial.is_unconverted = true;
+  }
+  FactsByPort elements;
+  verdict::RunResult again = judge(known, trial, flops, Depth::all, &elements);
+  if (is_proven(again)) {
+    diagnosis.declared = std::move(again);
+    diagnosis.elements = std::move(elements);
+  }
+}
+
 }  // namespace
 
 double real_share(const Diagnosis& diagnosis, const Explanation& explanation) {
@@ -269,9 +297,13 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
       diagnosis.kind = Diagnosis::Kind::misbehaved;
       return diagnosis;
     }
-    const bool proven =
-        diagnosis.declared.status == verdict::Status::pass || diagnosis.declared.status == verdict::Status::warn;
-    diagnosis.kind = proven ? Diagnosis::Kind::correct : Diagnosis::Kind::undecided;
+    if (!is_proven(diagnosis.declared)) {
+      look_again(subject, effort.declared_flops, diagnosis);
+    }
+    if (diagnosis.declared.status == verdict::Status::warn && subject.ran.rounding.slices > 1) {
+      diagnosis.remedy = kForbidSlices;
+    }
+    diagnosis.kind = is_proven(diagnosis.declared) ? Diagnosis::Kind::correct : Diagnosis::Kind::undecided;
     return diagnosis;
   }
   diagnosis.kind = Diagnosis::Kind::unexplained;

@@ -48,6 +48,7 @@ struct Diagnosis {
   verdict::RunResult declared;
   FactsByPort elements;       ///< as declared
   std::string port;           ///< the output that is explained; empty if none is wrong
+  std::string remedy;         ///< against what the run declares and thereby explains; empty: nothing, or none is known
   bool is_of_blocks = false;  ///< only the slopes of single blocks or heads are wrong in it
   double rms_error = 0;       ///< of it, as declared
   double rms_output = 0;  ///< of its numbers: the error that zeros leave, by which a factor near 0 explains much of any

@@ -45,6 +45,15 @@ struct Conduct {
   std::string detail = {};  ///< which guard or input was hit, and where
 };
 
+/// What else is known of that run.
+struct Ran {
+  model::DeclaredRounding rounding = {};  ///< that its backend declares
+  /// What the operands of a product were seen to be converted to, if the mode may be computed like that.
+  std::optional<model::PrecisionClass> observed = {};
+  std::optional<model::Conversion> conversion = {};
+  std::optional<plan::InputSpec> drawn = {};  ///< the distributions of the inputs
+};
+
 struct Subject {
   prepare::Catalog catalog;
   plan::Case c;  ///< op, mode and parameters, without padding; the distributions are like those of the inputs
@@ -57,6 +66,7 @@ struct Subject {
   std::shared_ptr<const Trial> known = {};
   std::shared_ptr<const plan::Case> declared = {};  ///< the case before that cause; null without one
   Conduct conduct = {};
+  Ran ran = {};
   std::shared_ptr<ReferenceMemo> memo = std::make_shared<ReferenceMemo>();
 };
 
@@ -68,6 +78,7 @@ struct Trial {
   /// converted already.
   std::optional<model::PrecisionClass> ran = {};
   std::optional<model::Conversion> conversion = {};
+  bool is_unconverted = false;            ///< the inputs are not converted yet
   model::DeclaredRounding rounding = {};  ///< what the run would have declared
   /// Applied to what the reference expects, and to its yardsticks, if it has any. After that of the known cause.
   std::function<void(op::Values&, op::Yardsticks&)> then = {};

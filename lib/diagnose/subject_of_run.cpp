@@ -5,9 +5,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
 #include "data/inputs.hpp"
 #include "data/safetensors.hpp"
+#include "worker/rounding_json.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::diagnose {
@@ -41,15 +44,26 @@ bool repeats(const worker::RunReport& run) {
   });
 }
 
+Ran ran_of(const verdict::RunResult& result) {
+  Ran ran{.rounding = result.run.rounding};
+  if (result.run.observed == result.expected_class) {  // another class is what must be explained
+    ran.observed = result.run.observed;
+    ran.conversion = result.run.conversion;
+  }
+  return ran;
+}
+
 }  // namespace
 
-Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, const worker::RunReport& run,
+Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, const verdict::RunResult& result,
                        std::span<const worker::HostPort> ports, const machine::Device& device) {
+  const worker::RunReport& run = result.run;
   Subject subject;
   subject.catalog = catalog;
   subject.c = dense(c);
   subject.device = device;
   subject.conduct = {run.guards_intact, run.inputs_intact, repeats(run), run.guard_detail};
+  subject.ran = ran_of(result);
   for (const worker::HostPort& host : ports) {
     const op::Port& port = *host.port;
     if (worker::use_of(port) == worker::BlockUse::output) {
@@ -63,6 +77,28 @@ Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, const work
     }
   }
   return subject;
+}
+
+nlohmann::json ran_to_json(const verdict::RunResult& result) {
+  const Ran ran = ran_of(result);
+  return {{"rounding", worker::rounding_to_json(ran.rounding)},
+          {"observed", ran.observed.has_value() ? model::class_name(*ran.observed) : ""},
+          {"conversion", worker::conversion_to_json(ran.conversion)}};
+}
+
+Ran ran_from_json(const nlohmann::json& object) {
+  constexpr int kMostSlices = 1024;  // of any library
+  try {
+    Ran ran{.rounding = worker::rounding_from_json(object.at("rounding")),
+            .observed = model::class_named(object.at("observed").get<std::string>()),
+            .conversion = worker::conversion_from_json(object.at("conversion"))};
+    if (ran.rounding.slices < 1 || ran.rounding.slices > kMostSlices) {
+      throw core::UsageError(fmt::format("{} slices of k", ran.rounding.slices));
+    }
+    return ran;
+  } catch (const std::exception& error) {
+    throw core::UsageError(fmt::format("the file's text \"ran\" is not what run --keep-tensors writes: {}", error.what()));
+  }
 }
 
 std::optional<op::Finding> finding_of(const Diagnosis& diagnosis) {

@@ -1,5 +1,6 @@
 """te-numcheck diagnose on the tensors that a run kept: answers that depend on nothing but these."""
 
+import json
 import os
 import subprocess
 import unittest
@@ -31,6 +32,54 @@ class DiagnoseKept(CliTest):
         file = self.kept("tf32_silently", {"op": "gemm", "mode": "fp32", "params": {"m": 8, "n": 4, "k": 4096}})
         done = self.run_cli("diagnose", "--tensors", file, *SIM, code=1)
         self.assertRegex(done.stdout, r"every gate passes then; it explains 99\.\d* %")
+
+    def kept_of_plan(self, case):
+        """The files of its runs, by their numbers."""
+        self.run_cli("run", self.plan(cases=[case]), *SIM, "--no-save", "--keep-tensors", "kept", code=0)
+        return sorted((self.folder / "kept").iterdir(), key=lambda file: int(file.stem.rsplit("-", 1)[1]))
+
+    def test_what_a_library_declares_is_known(self):
+        inputs = {"distribution": "normal", "a": {"distribution": "large_mean", "mean": 0.285872220993042, "sigma": 0.0714680552482605},
+                  "b": {"distribution": "constant", "value": 3.018308639526367},
+                  "c": {"distribution": "constant", "value": 27.81749424179393}}
+        params = {"m": 13, "n": 12, "k": 878, "trans_a": True, "alpha": 0.1, "beta": 1, "epilogue": "relu"}
+        files = self.kept_of_plan({"op": "gemm", "mode": "bf16", "backend": "sim", "params": params, "inputs": inputs,
+                                   "seed": 912436435, "algorithms": "all"})
+        answers = [self.run_cli("diagnose", "--tensors", file, *SIM, code=0).stdout for file in files]
+        declared = [answer for answer in answers if "as the library declares" in answer]
+        self.assertTrue(declared)
+        for answer in declared:
+            self.assertIn("d is correct", answer)
+            self.assertIn("allow_bf16_reduced_precision_reduction", answer)
+            self.assertNotIn("the run that left these tensors failed", answer)
+
+    def test_what_ran_and_was_drawn_is_known(self):
+        params = {"m": 1, "n": 1, "k": 1, "trans_b": True, "alpha": 0.5, "beta": 0.5, "in_place": True, "epilogue": "relu"}
+        file, *_ = self.kept_of_plan({"op": "gemm", "mode": "fp32_fast16bf", "backend": "sim", "params": params, "seed": 813487729,
+                                      "inputs": {"distribution": "normal", "sigma": 30}})
+        self.run_cli("diagnose", "--tensors", file, *SIM, code=0)
+        self.assertIn("undecided", self.run_cli("diagnose", "--tensors", self.with_ran(file, None), *SIM, code=4).stdout)
+
+    def with_ran(self, file, text):
+        """A copy of the file that says that of its run; None: nothing."""
+        whole = file.read_bytes()
+        size = int.from_bytes(whole[:8], "little")
+        header = json.loads(whole[8 : 8 + size])
+        header["__metadata__"].pop("ran")
+        if text is not None:
+            header["__metadata__"]["ran"] = text
+        packed = json.dumps(header).encode()
+        changed = self.folder / "changed.safetensors"
+        changed.write_bytes(len(packed).to_bytes(8, "little") + packed + whole[8 + size :])
+        return changed
+
+    def test_what_says_nothing_of_a_run_is_refused(self):
+        file, *_ = self.kept_of_plan({"op": "gemm", "mode": "bf16", "backend": "sim", "seed": 1, "params": {"m": 4, "n": 4, "k": 32}})
+        rounding = {"slices": 0, "in_place": False, "bias": False, "gelu": False, "attention": {}}
+        for text in ("", "{", "[]", "{}", "null", '{"rounding": 1}', json.dumps({"rounding": rounding})):
+            with self.subTest(text=text):
+                done = self.run_cli("diagnose", "--tensors", self.with_ran(file, text), *SIM, code=2)
+                self.assertIn('the file\'s text "ran" is not', done.stderr)
 
     def test_elements_that_no_draw_leaves_are_named(self):
         params = {"batches": 1, "heads": 2, "sq": 40, "sk": 60, "d": 32, "dropout": 0.2, "dropout_mask": "drawn"}
