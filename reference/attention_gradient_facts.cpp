@@ -254,6 +254,7 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::scored_square, ratio(sum(kScoredSquare), sum(kOwnSquare)));
   set(GradientFact::largest_score, sum(kLargestScore));
   set(GradientFact::largest_sink, sum(kLargestSink));
+  set(GradientFact::free_share, what_ == Of::queries ? std::max(0.0, 1 - sum(kPlain)) : 0);
   const double of_statistic = what_ == Of::queries ? 1 : sum(kOwnSquare);
   set(GradientFact::statistic_square, ratio(sum(kStatistic), of_statistic));
   set(GradientFact::statistic_second, ratio(sum(kStatisticSecond), of_statistic));

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -86,16 +87,25 @@ double distance(const op::Delivered& got, std::span<const double> expected, std:
   return total;
 }
 
-/// True if more elements are nearer to what `other` predicts than to what `one` does, and by more than chance: in a few rows the
-/// two differ in a handful, of which some are decided by errors of the exponentials.
+/// True if more numbers are nearer to what `other` predicts than to what `one` does, and by more than chance: in a few rows the
+/// two differ in a handful, of which some are decided by errors of the exponentials. A row's elements with the same exponential
+/// are one number: the same error decides all of them.
 bool is_outvoted(Result one, Result other, const op::Delivered& got, std::span<const double> expected,
                  std::size_t columns) {
   double balance = 0, votes = 0;
+  std::vector<double> counted;  // exponentials of the row
   for_each_element(got, expected, columns, [&](double value, const Row& row, double rounded_sum, std::size_t j) {
+    if (j == 0) {
+      counted.clear();
+    }
     const double from_one = std::fabs(value - one(row, rounded_sum, j));
     const double from_other = std::fabs(value - other(row, rounded_sum, j));
-    balance += from_other < from_one ? 1 : from_one < from_other ? -1 : 0;
-    votes += from_other == from_one ? 0 : 1;
+    const double exponential = row.rounded(row.exponential(j));
+    if (from_other != from_one && std::ranges::find(counted, exponential) == counted.end()) {
+      counted.push_back(exponential);
+      balance += from_other < from_one ? 1 : -1;
+      ++votes;
+    }
   });
   return balance > kStandardDeviations * std::sqrt(votes);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 #include <limits>
 #include <string>
 
@@ -109,6 +110,18 @@ double roundings_of_one_error(const op::OutputValues& judged) {
   return std::max(1.0, static_cast<double>(judged.value.size()) * alike / static_cast<double>(rows.size()));
 }
 
+/// The largest alike_scores of each head's queries.
+std::vector<double> shared_by_heads(const GradientRounding& early, const op::OutputValues& dq,
+                                    const GradientShape& shape) {
+  std::vector<double> shared(static_cast<std::size_t>(shape.heads));
+  for (std::size_t row = 0; row < shape.rows(); ++row) {
+    const double of_row = shape.has(row) ? early.alike_scores(GradientRow(dq, row)) : 0;
+    double& of_head = shared[row / static_cast<std::size_t>(shape.length) % shared.size()];
+    of_head = std::isfinite(of_row) ? std::max(of_head, of_row) : of_head;
+  }
+  return shared;
+}
+
 }  // namespace
 
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
@@ -118,8 +131,9 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
   const GradientRounding early(request, p, port, port == "dp_amax" ? output_named(values, "dq") : judged);
   if (port == "dsoftmax_offset") {
     const GradientCommon common(request, p, "dq");
+    const std::vector<double> alike = shared_by_heads(early, output_named(values, "dq"), GradientShape(p, "dq"));
     for (std::size_t head = 0; head < bound.size(); ++head) {
-      const GradientError e = sum_of(early.offset(judged, head), common.offset(judged, head));
+      const GradientError e = sum_of(early.offset(judged, head, alike[head]), common.offset(judged, head));
       bound[head] = upward(static_cast<double>(judged.magnitude[head]) + e.bound);
       deviation[head] = upward(std::sqrt(square(static_cast<double>(judged.deviation[head])) + e.variance));
     }

@@ -68,6 +68,7 @@ enum class GradientFact : std::size_t {
   largest_score,     ///< max |t|, |s|, of weights that may be more than 0 in FP32
   largest_sink,      ///< max |sink| exp(sink - lse)
   saturation,        ///< sum (p (dp - D) tanh^2)^2 / sum p; of dbias the sum over the row's elements / sum Z
+  free_share,        ///< 1 - sum p of dq: the part of the weights that a sink has
   statistic_square,  ///< N2 = sum p^2 max(t^2, s^2) of dq: what errors of scores do to lse; otherwise mean_(p w)^2 of N2
   // For errors of lse, likewise:
   statistic_second,    ///< N1 = sum p^2 max(S2, t^2, s^2), S2 of the pair: sums may cancel to a small score

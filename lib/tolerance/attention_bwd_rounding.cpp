@@ -46,6 +46,8 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
       largest_(core::dtype_info(request.mode->first).max_finite),
       descale_(std::fabs(1 / p.factor())),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
+      has_sink_(p.softmax != "vanilla"),
+      shared_steps_(has_sink_ ? scores_.inner_steps() : port != "dq" && p.softcap != 0 ? 3 : 0),
       sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
       largest_step_(p.keep_scale() * std::max(1.0, std::fabs(p.softcap))),
       of_queries_(port == "dq"),
@@ -81,14 +83,21 @@ double GradientRounding::alike_weights(const GradientRow& facts) const {
   return weight_steps_ * unit_ * std::max(share, facts[GradientFact::alike_scores]);
 }
 
-double GradientRounding::alike_caps(const GradientRow& facts) const {
-  if (of_queries_ || !what_.scores || cap_ == 0) {
-    return 0;  // what all keys of a query share is in their log-sum-exp
+double GradientRounding::alike_scores(const GradientRow& facts) const {
+  if (!what_.scores) {
+    return 0;
   }
-  constexpr double kRoundings = 3;  // of the quotient, of its tanh, and of that times the cap
-  const double spread = facts[GradientFact::score_spread];
-  const double same = spread == 0 ? 1 : std::min(1.0, unit_ / (std::sqrt(std::numbers::pi) * spread));
-  return kRoundVariance * square(unit_) * kRoundings * std::max(0.0, facts[GradientFact::inner_square]) * same;
+  const double spread = facts[GradientFact::score_spread], inner = std::max(0.0, facts[GradientFact::inner_square]);
+  const auto shared = [this](double differ) {
+    return differ == 0 ? 1 : std::min(1.0, unit_ / (std::sqrt(std::numbers::pi) * differ));
+  };
+  const double left = of_queries_ ? square(facts[GradientFact::free_share]) : 1;
+  double variance = kRoundVariance * square(unit_) * shared_steps_ * shared(spread);
+  if (has_sink_ && cap_ != 0) {  // tanh x - x = -x^3 / 3 is rounded alike where it differs by less than an ulp
+    const double x2 = inner * square(cap_);
+    variance += std::min(kRoundVariance * square(unit_), square(x2 / 3)) * shared(x2 * spread);
+  }
+  return variance * inner * left;
 }
 
 double GradientRounding::alike_changes(const GradientRow& facts) const {
@@ -96,15 +105,19 @@ double GradientRounding::alike_changes(const GradientRow& facts) const {
 }
 
 double GradientRounding::alike_statistics(const GradientRow& facts) const {
-  if (of_queries_ || of_offset_ || scores_.is_none()) {
+  if (of_offset_ || scores_.is_none()) {
     return 0;
+  }
+  const double alike = alike_scores(facts);
+  if (of_queries_) {
+    return std::sqrt(alike);
   }
   const double statistic = facts[GradientFact::statistic_square];
   if (!std::isfinite(statistic)) {
     return kInfinity;  // and not 0 times that
   }
   const double queries = is_uneven_ ? 1 : std::max(1.0, facts[GradientFact::terms]);
-  return std::sqrt(scores_.variance({statistic, statistic, statistic}) / queries);
+  return std::sqrt(scores_.variance({statistic, statistic, statistic}) / queries + alike);
 }
 
 double GradientRounding::slope_variance() const {
@@ -135,7 +148,7 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   constexpr double kEverywhere =
       0.25;  // no more than kAttentionKappa deviations if every row has the largest such error
   row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic}) +
-               kEverywhere * square(alike_weights(facts)) + alike_caps(facts);
+               kEverywhere * square(alike_weights(facts)) + alike_scores(facts);
   row.dots = kEverywhere * square(alike_changes(facts) * facts[GradientFact::own_dot]);
   row.lost = lost(facts, factor);
   return row;
@@ -199,12 +212,12 @@ GradientError GradientRounding::parts(const GradientRow& facts, double rho, doub
           kRoundVariance * square(unit_ * parts) + sharing_ * square(subnormal_) / 3};
 }
 
-GradientError GradientRounding::offset(const op::OutputValues& output, std::size_t head) const {
+GradientError GradientRounding::offset(const op::OutputValues& output, std::size_t head, double alike) const {
   const auto fact = [&](OffsetFact which) { return read_fact(which, output, head); };
   const double sink = what_.sink ? unit_ * fact(OffsetFact::sink) : 0, y = output.value[head];
   const double weight = sink + scores_.bound(fact(OffsetFact::largest)), scores = fact(OffsetFact::scores);
   return {std::expm1(std::min(kSteepest, weight)) * fact(OffsetFact::sum),
-          square(sink) / 3 * (y * y + fact(OffsetFact::squares)) + scores_.variance({scores, scores, scores})};
+          (square(sink) / 3 + alike) * (y * y + fact(OffsetFact::squares)) + scores_.variance({scores, scores, scores})};
 }
 
 double GradientRounding::shared_slope(const op::OutputValues& output) const {

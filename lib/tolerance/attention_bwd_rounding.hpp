@@ -57,7 +57,7 @@ class GradientRow {
 /// where an element of dbias is undetermined if parts may overflow in that format: infinities of both signs add up to NaN.
 ///
 /// dsoftmax_offset, x_i = exp(sink - lse_i) D_i:  B + (exp(L) - 1) sum |x|,  V + (u sink)^2 / 3 (y^2 + sum x^2) + z of
-/// sum x_i^2 N2_i.
+/// sum x_i^2 N2_i, with what scores share (alike_scores) beside (u sink)^2 / 3.
 /// Where weights are stored again after dropout, and dp before it, n grows by 1 in dv, and the rounding of dp = w + D, in
 /// u G, 0.18 u^2 H and n + 1, counts twice. An element of dbias has W + rho^2 H twice for that, since w and D of a kept
 /// weight mostly have the same sign, and z of scores that lse does not have.
@@ -94,8 +94,13 @@ class GradientRounding {
   [[nodiscard]] GradientError bias(const Row& row, const GradientRow& facts, const BiasElement& element) const;
   /// Of heads that share keys; `parts` is the root of the sum of squares of what they add.
   [[nodiscard]] GradientError parts(const GradientRow& facts, double rho, double parts) const;
-  /// Of dsoftmax_offset, of head `head`.
-  [[nodiscard]] GradientError offset(const op::OutputValues& output, std::size_t head) const;
+  /// Of dsoftmax_offset, of head `head`; `alike` is the largest alike_scores of its queries.
+  [[nodiscard]] GradientError offset(const op::OutputValues& output, std::size_t head, double alike) const;
+  /// The variance that weights of a row have in common, because scores that are rounded to the same number have the same errors
+  /// from there on: of scores that differ by r of their size, u / (sqrt(pi) r) are. What all keys of a query share is in their
+  /// log-sum-exp, but not beside a sink, whose score has no such error: the part free_share of it is left in dq. Of dk and dv
+  /// without a sink that is the three roundings of a cap, beside one all n_i of them, and that of a tanh x near x.
+  [[nodiscard]] double alike_scores(const GradientRow& facts) const;
   /// By how much an output may be too large or too small as a whole: the largest u S + z of a row; infinite for
   /// dsoftmax_offset, where each head has one error.
   [[nodiscard]] double shared_slope(const op::OutputValues& output) const;
@@ -111,9 +116,6 @@ class GradientRounding {
 
  private:
   [[nodiscard]] double score_variance(const GradientRow& facts) const;
-  /// Of dk and dv with a cap, the variance that weights of a row have in common: scores that are rounded to the same number
-  /// before the cap have the same three roundings in it. Of scores that differ by r of their size, u / (sqrt(pi) r) are.
-  [[nodiscard]] double alike_caps(const GradientRow& facts) const;
   /// Of the slope of a cap.
   [[nodiscard]] double slope_variance() const;
   /// True if rounded parts of an element of dbias, `magnitudes` at most in sum, may be infinite and the element need not be,
@@ -132,6 +134,8 @@ class GradientRounding {
   double largest_;       ///< finite number of the format
   double descale_;       ///< 1 / |scale|
   double cap_;           ///< 1 / softcap, or 0
+  bool has_sink_;
+  double shared_steps_;  ///< roundings of a score that a row's weights may share
   double sharing_;       ///< heads per head of keys
   double largest_step_;  ///< by what a gradient is multiplied before it is divided again
   bool of_queries_, of_dropped_bias_, of_offset_;

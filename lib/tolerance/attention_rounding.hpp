@@ -41,6 +41,8 @@ class ScoreRounding {
   /// Root of the mean square of the bounds, by Minkowski.
   [[nodiscard]] double bound(const ScoreSquares& squares) const;
   [[nodiscard]] double variance(const ScoreSquares& squares) const;
+  /// n_i
+  [[nodiscard]] double inner_steps() const noexcept { return inner_; }
   /// Bound of every score, if none of t, s' and s exceeds `largest`.
   [[nodiscard]] double bound(double largest) const;
   /// True if six standard deviations of such a score's error are more than 2: two keys whose weights are 1 and 0 may be

@@ -104,11 +104,12 @@ TEST_P(AttentionRounding, that_scores_share_count_beside_a_sink) {
       kernel.p.scale = -0.1;
       kernel.p.softcap = 30;
       const RoundingCase c(kernel, {"alike", 0.03, -1, 1, 1.2 + 0.06 * seed, 1, 0.03});
-      const auto outputs = kernel.forward(c.inputs);
-      const Fit fit = fit_of(c.forward, c.forward_values, "o", outputs.at("o"), kUnfused);
-      const std::string what = std::string(GetParam()) + ", " + softmax + ", seed " + std::to_string(seed);
-      EXPECT_LE(fit.worst, 1) << what;
-      EXPECT_LE(fit.rms, 1.3) << what;
+      c.each_output(c.kernel, kUnfused, [&](const std::string& port, const Fit& fit) {
+        const std::string what =
+            port + ", " + GetParam() + ", " + softmax + ", seed " + std::to_string(seed);
+        EXPECT_LE(fit.worst, 1) << what;
+        EXPECT_LE(fit.rms, port == "dsoftmax_offset" ? 3 : port == "o" ? 1.3 : 2) << what;  // gradients share one draw
+      });
     }
   }
 }

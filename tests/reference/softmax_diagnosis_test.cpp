@@ -96,6 +96,29 @@ TEST(SoftmaxDiagnosis, a_few_elements_do_not_decide_what_was_added) {
   EXPECT_EQ(cause_of(delivered), "exponentials are rounded to bf16 before they are divided") << different.size();
 }
 
+// A row's elements with one exponential are rounded alike: however many they are, one error decides all of them.
+TEST(SoftmaxDiagnosis, one_exponential_does_not_decide_what_was_added) {
+  const std::vector<double> e = exponentials(), terms = all_rounded(e);
+  const std::vector<double> with_rounded_sum = quotients(terms, terms, true);
+  std::vector<double> delivered = quotients(terms, e, true);
+  std::vector<std::size_t> most;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    std::vector<std::size_t> alike;
+    const std::size_t end = (i / kColumns + 1) * kColumns;
+    for (std::size_t j = i; delivered[i] != with_rounded_sum[i] && j < end; ++j) {
+      if (terms[j] == terms[i]) {
+        alike.push_back(j);
+      }
+    }
+    most = alike.size() > most.size() ? alike : most;
+  }
+  ASSERT_GT(most.size(), 9U);  // three standard deviations of votes
+  for (const std::size_t i : most) {
+    delivered[i] = with_rounded_sum[i];
+  }
+  EXPECT_EQ(cause_of(delivered), "exponentials are rounded to bf16 before they are divided");
+}
+
 TEST(SoftmaxDiagnosis, nothing_is_named_for_other_errors) {
   const std::vector<double> e = exponentials();
   const std::vector<double> right = quotients(e, e, true);
