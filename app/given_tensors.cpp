@@ -207,7 +207,8 @@ void GivenTensors::read_params(diagnose::GatherRequest& request) const {
 std::string GivenTensors::failing_of_run() const {
   for (const data::TensorFile& file : opened_) {
     const auto status = file.texts().find("status"), failing = file.texts().find("failing");
-    const bool has_failed = status != file.texts().end() && status->second == verdict::status_name(verdict::Status::fail);
+    const bool has_failed =
+        status != file.texts().end() && status->second == verdict::status_name(verdict::Status::fail);
     if (has_failed && failing != file.texts().end()) {
       return failing->second;
     }

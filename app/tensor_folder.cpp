@@ -1,4 +1,3 @@
-#include "diagnose/subject_of_run.hpp"
 #include "tensor_folder.hpp"
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "data/safetensors.hpp"
+#include "diagnose/subject_of_run.hpp"
 #include "machine/build_info.hpp"
 #include "plan/case.hpp"
 

@@ -54,11 +54,10 @@ std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
     }
     Trial trial = as_declared(evidence.subject);
     trial.rounding.slices = slices;
-    all.push_back(
-        {fmt::format("slices_rounded={}", slices), "slices_rounded",
-         fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added", slices,
-                     core::dtype_info(port.dtype).name),
-         std::string(kForbidSlices), std::move(trial), kLeastSpread});
+    all.push_back({fmt::format("slices_rounded={}", slices), "slices_rounded",
+                   fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added",
+                               slices, core::dtype_info(port.dtype).name),
+                   std::string(kForbidSlices), std::move(trial), kLeastSpread});
   }
   return all;
 }

@@ -97,7 +97,8 @@ Ran ran_from_json(const nlohmann::json& object) {
     }
     return ran;
   } catch (const std::exception& error) {
-    throw core::UsageError(fmt::format("the file's text \"ran\" is not what run --keep-tensors writes: {}", error.what()));
+    throw core::UsageError(
+        fmt::format("the file's text \"ran\" is not what run --keep-tensors writes: {}", error.what()));
   }
 }
 

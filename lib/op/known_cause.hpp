@@ -85,6 +85,11 @@ inline constexpr KnownCause kProductRounded{
 inline constexpr KnownCause kSumRounded{"sum_rounded_before_bias",
                                         "a sum rounded to the output's format before the bias is added",
                                         "Add the bias in the epilogue in FP32, not to the stored sum."};
+inline constexpr KnownCause kSlicesOverflow{
+    "slices_overflow", "sums of slices of k that overflow in the output's format, though the product need not",
+    "Forbid split-K reduction in the output's type (PyTorch allow_fp16_reduced_precision_reduction = False), store "
+    "BF16 or "
+    "FP32, or scale the operands down."};
 inline constexpr KnownCause kRangeOfK{"range_of_k", "products of a range of k that are missing or counted twice",
                                       "Look at the tail of k, and at how split-K divides it."};
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -47,7 +47,9 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
       descale_(std::fabs(1 / p.factor())),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
       has_sink_(p.softmax != "vanilla"),
-      shared_steps_(has_sink_ ? scores_.inner_steps() : port != "dq" && p.softcap != 0 ? 3 : 0),
+      shared_steps_(has_sink_                        ? scores_.inner_steps()
+                    : port != "dq" && p.softcap != 0 ? 3
+                                                     : 0),
       sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
       largest_step_(p.keep_scale() * std::max(1.0, std::fabs(p.softcap))),
       of_queries_(port == "dq"),
@@ -216,8 +218,9 @@ GradientError GradientRounding::offset(const op::OutputValues& output, std::size
   const auto fact = [&](OffsetFact which) { return read_fact(which, output, head); };
   const double sink = what_.sink ? unit_ * fact(OffsetFact::sink) : 0, y = output.value[head];
   const double weight = sink + scores_.bound(fact(OffsetFact::largest)), scores = fact(OffsetFact::scores);
-  return {std::expm1(std::min(kSteepest, weight)) * fact(OffsetFact::sum),
-          (square(sink) / 3 + alike) * (y * y + fact(OffsetFact::squares)) + scores_.variance({scores, scores, scores})};
+  return {
+      std::expm1(std::min(kSteepest, weight)) * fact(OffsetFact::sum),
+      (square(sink) / 3 + alike) * (y * y + fact(OffsetFact::squares)) + scores_.variance({scores, scores, scores})};
 }
 
 double GradientRounding::shared_slope(const op::OutputValues& output) const {

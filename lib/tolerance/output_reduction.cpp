@@ -31,6 +31,16 @@ model::ErrorModel with_output_reduction(model::ErrorModel model, int slices) {
   return model;
 }
 
+model::ErrorModel with_overflowing_slices(model::ErrorModel model, double scale) {
+  constexpr double kMargin = 0.99;  // of their own rounding
+  const double largest = kMargin * core::dtype_info(model.output).max_finite * std::min(1.0, scale);
+  model.overflow_magnitude = std::min(model.overflow_magnitude, largest);
+  model.overflow_possible = true;
+  model.reach = 0;  // which is that of FP32
+  model.source += ", whose sums may overflow";
+  return model;
+}
+
 model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square) {
   const core::DtypeInfo& format = core::dtype_info(model.output);
   const double u = steepness * format.unit_roundoff;

@@ -17,6 +17,10 @@ namespace numcheck::tolerance {
 /// log-uniform value to nearest. If other terms of y may cancel the sum, y^2 becomes y^2 + (cancelled A)^2.
 [[nodiscard]] model::ErrorModel with_output_reduction(model::ErrorModel model, int slices);
 
+/// That model where such sums may overflow in the output's format, before they are multiplied by `scale` = |alpha sA sB|: NaN and
+/// infinities prove nothing then in elements whose A reaches the largest number of the format. That is still wrong, but explained.
+[[nodiscard]] model::ErrorModel with_overflowing_slices(model::ErrorModel model, double scale);
+
 /// The model of the same product when the sum so far, P, is rounded to the output's format before the rest R is added
 /// and the epilogue, whose slope is at most `steepness`, is applied:
 ///

@@ -27,6 +27,7 @@
 #include "tolerance/criterion_words.hpp"
 #include "tolerance/output_reduction.hpp"
 #include "verdict/output_model.hpp"
+#include "verdict/slices_overflow.hpp"
 #include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
@@ -271,6 +272,13 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
     if (!std::ranges::all_of(criteria, &tolerance::Criterion::ok)) {
       if (!shortcut.evidence.has_value() && numbers_hold(criteria) && !numbers_hold(output.criteria)) {
         explain(shortcut, model, *entry, std::move(criteria), output);  // the numbers need no other cause
+        return;
+      }
+      // It fails whatever the bits say: they need not show the roundings of the numbers that are left.
+      if (shortcut.evidence.has_value() && shortcut.evidence->slices > 1 && numbers_hold(criteria) &&
+          slices_overflow(context, compared, facts, model)) {
+        explain(shortcut, model, *entry, std::move(criteria), output);
+        output.findings.push_back(slices_overflow_finding(output.port, shortcut.evidence->slices));
         return;
       }
       op::Finding finding = unexplained(output.port, shortcut, criteria);

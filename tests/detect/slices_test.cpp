@@ -1,4 +1,5 @@
 // Slices of k that a library declares to add in the output's format excuse what their bits show, and nothing else.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -160,6 +161,50 @@ plan::Case tiny(std::int64_t m, std::int64_t n, std::uint64_t seed) {
 }
 
 /// Outputs of so few elements do not have the bits that would show how they were added.
+/// A finding of that name; null if there is none.
+const op::Finding* finding_named(const verdict::RunResult& result, std::string_view name) {
+  for (const verdict::OutputResult& output : result.outputs) {
+    const auto found = std::ranges::find(output.findings, name, &op::Finding::name);
+    if (found != output.findings.end()) {
+      return &*found;
+    }
+  }
+  return nullptr;
+}
+
+plan::Case scaled_up(double sigma, const op::GemmParams& p) {
+  plan::Case c = make_case("fp16", p);
+  c.inputs.common.params = {sigma};
+  plan::identify(c);
+  return c;
+}
+
+// A NaN for a finite product is wrong however it came about, but it is known how.
+TEST(Slices, that_overflow_are_wrong_and_named) {
+  for (const auto& [sigma, alpha] : {std::pair(40.0, 1.0), std::pair(100.0, 1.0), std::pair(100.0, 0.01)}) {
+    int overflowing = 0;
+    for (const verdict::RunResult& result : run(scaled_up(sigma, scaled(product(1508), alpha)), "")) {
+      if (result.run.rounding.slices > 1) {
+        EXPECT_EQ(result.status, verdict::Status::fail) << sigma << ' ' << result.run.label;
+        const op::Finding* finding = finding_named(result, "slices_overflow");
+        ASSERT_NE(finding, nullptr) << sigma << ' ' << alpha << ' ' << result.run.label << ": " << result.failing;
+        EXPECT_EQ(finding->cause, "sums of slices of k overflow in fp16");
+        ++overflowing;
+      } else {
+        EXPECT_EQ(finding_named(result, "slices_overflow"), nullptr) << result.run.label;
+      }
+    }
+    EXPECT_EQ(overflowing, 2);
+  }
+}
+
+TEST(Slices, that_cannot_overflow_explain_no_nan) {
+  for (const verdict::RunResult& result : run(scaled_up(3, product(1508)), "nan_written")) {
+    EXPECT_EQ(result.status, verdict::Status::fail);
+    EXPECT_EQ(finding_named(result, "slices_overflow"), nullptr) << result.run.label;
+  }
+}
+
 TEST(Slices, of_few_elements_that_cannot_show_them_are_inconclusive) {
   int doubted = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {

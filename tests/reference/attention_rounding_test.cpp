@@ -105,8 +105,7 @@ TEST_P(AttentionRounding, that_scores_share_count_beside_a_sink) {
       kernel.p.softcap = 30;
       const RoundingCase c(kernel, {"alike", 0.03, -1, 1, 1.2 + 0.06 * seed, 1, 0.03});
       c.each_output(c.kernel, kUnfused, [&](const std::string& port, const Fit& fit) {
-        const std::string what =
-            port + ", " + GetParam() + ", " + softmax + ", seed " + std::to_string(seed);
+        const std::string what = port + ", " + GetParam() + ", " + softmax + ", seed " + std::to_string(seed);
         EXPECT_LE(fit.worst, 1) << what;
         EXPECT_LE(fit.rms, port == "dsoftmax_offset" ? 3 : port == "o" ? 1.3 : 2) << what;  // gradients share one draw
       });

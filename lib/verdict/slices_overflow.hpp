@@ -1,0 +1,19 @@
+// Slices of k whose sums overflow in the output's format before they are added, though the product need not.
+#pragma once
+
+#include <string_view>
+
+#include "model/error_model.hpp"
+#include "op/reference.hpp"
+#include "tolerance/judge.hpp"
+#include "verdict/comparison.hpp"
+
+namespace numcheck::verdict {
+
+/// Whether that explains every NaN and infinity of an FP16 product that is wrong. `model` is that of its slices.
+[[nodiscard]] bool slices_overflow(const EvaluationContext& context, const ComparedPort& compared,
+                                   const tolerance::RunFacts& facts, const model::ErrorModel& model);
+
+[[nodiscard]] op::Finding slices_overflow_finding(std::string_view port, int slices);
+
+}  // namespace numcheck::verdict
