@@ -232,6 +232,7 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::alike_scores, alike(sum(kPlain), sum(kPlainScore), sum(kPlainScoreSquare)));
   set(GradientFact::alike_gradients, alike(sum(kPlain), sum(kPlainGradient), sum(kPlainGradientSquare)));
   set(GradientFact::score_spread, relative_spread(sum(kPlain), sum(kPlainScore), sum(kPlainScoreSquare)));
+  set(GradientFact::gradient_spread, relative_spread(sum(kPlain), sum(kPlainGradient), sum(kPlainGradientSquare)));
   set(GradientFact::equal_pairs, sum(kReachSquare) == 0 ? 0 : sum(kShare) / sum(kReachSquare));
   set(GradientFact::equal_weights, equal_weights(row));
   set(GradientFact::largest_change, sum(kLargestChange));

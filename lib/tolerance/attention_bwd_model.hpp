@@ -58,6 +58,7 @@ enum class GradientFact : std::size_t {
   alike_scores,      ///< 1 if all scores q k of the row are the same to 2^-8, in root mean squares over p; otherwise 0
   alike_gradients,   ///< of dq and dk, the same of dp
   score_spread,      ///< how much the row's scores q k differ, relative to their root mean square
+  gradient_spread,   ///< the same of dp
   equal_pairs,       ///< n = sum p |x|^2 / sum (p slope |x|)^2
   equal_weights,  ///< of dv where do is the same in all pairs: A, the root of sum (m^2 - m) (1 - part / 2)^2 over groups of m
                   ///< pairs whose p differ by less than an ulp of the sum so far; `part` is their part of the sum

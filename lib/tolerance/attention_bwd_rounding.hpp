@@ -106,7 +106,7 @@ class GradientRounding {
   [[nodiscard]] double shared_slope(const op::OutputValues& output) const;
   /// By how much the roundings of weights that are alike change all of a row: a u.
   [[nodiscard]] double alike_weights(const GradientRow& facts) const;
-  /// The same of dp, as a part of itself.
+  /// The same of dp, as a part of itself: also what roundings that are not alike have in common.
   [[nodiscard]] double alike_changes(const GradientRow& facts) const;
   /// What underflow takes of a pair; `factor` as above.
   [[nodiscard]] double lost(const GradientRow& facts, double factor) const;

@@ -95,7 +95,11 @@ TEST(AttentionAlikeRounding, of_changes_that_are_all_the_same_is_predicted) {
     EXPECT_LE(fit.rms, 1.3) << port;
   }
   op::OutputValues& dq = *std::ranges::find(c.backward_values.outputs, "dq", &op::OutputValues::port);
-  std::ranges::fill(dq.row_facts.at(static_cast<std::size_t>(tolerance::GradientFact::alike_gradients)).span(), 0.0F);
+  const auto replace = [&dq](tolerance::GradientFact fact, float by) {
+    std::ranges::fill(dq.row_facts.at(static_cast<std::size_t>(fact)).span(), by);
+  };
+  replace(tolerance::GradientFact::alike_gradients, 0);
+  replace(tolerance::GradientFact::gradient_spread, 1);
   EXPECT_GT(fit_of(c.backward, c.backward_values, "dq", got.find("dq")->second, declared(kernel)).rms, 1.3)
       << "the case shows nothing";
 }

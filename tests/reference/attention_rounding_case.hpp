@@ -24,10 +24,10 @@
 namespace numcheck::reference::testing {
 
 /// Standard deviations of q and do, the mean of the values, that of queries and keys, how much larger some rows of them are,
-/// and the standard deviation of k and v.
+/// the standard deviation of k and v, and the mean of do.
 struct RoundingData {
   std::string name;
-  double q = 1, v_mean = 0, gradient = 1, mean = 0, uneven = 1, k = 1;
+  double q = 1, v_mean = 0, gradient = 1, mean = 0, uneven = 1, k = 1, gradient_mean = 0;
 };
 
 /// How errors compare with their model.
@@ -48,7 +48,10 @@ inline Inputs inputs_of(const Problem& problem, core::Dtype format, const Roundi
                          : port.name == "do"                    ? data.gradient
                          : port.name == "k" || port.name == "v" ? data.k
                                                                 : 1;
-    const double mean = port.name == "v" ? data.v_mean : port.name == "q" || port.name == "k" ? data.mean : 0;
+    const double mean = port.name == "v"                       ? data.v_mean
+                        : port.name == "q" || port.name == "k" ? data.mean
+                        : port.name == "do"                    ? data.gradient_mean
+                                                               : 0;
     std::vector<double> x = noise(size, static_cast<unsigned>(inputs.size()) + 1, sigma, mean);
     for (std::size_t n = 0; n < size && (port.name == "q" || port.name == "k"); ++n) {
       x[n] *= n / static_cast<std::size_t>(port.cols) % 5 == 0 ? data.uneven : 1;

@@ -113,6 +113,30 @@ TEST_P(AttentionRounding, that_scores_share_count_beside_a_sink) {
   }
 }
 
+// Inputs that are nearly the same: all errors are shared.
+TEST_P(AttentionRounding, of_inputs_that_are_nearly_the_same) {
+  for (const double sigma : {1.0 / 64, 1.0 / 256}) {
+    for (const double mean : {-1.0, 0.99, 1.3, 2.1}) {
+      for (const std::int64_t heads : {1, 4, 16}) {
+        Unfused kernel = kernel_of(GetParam(), "none", 0);
+        kernel.p.heads = heads;
+        kernel.p.kv_heads = (heads + 7) / 8;
+        kernel.p.sq = kernel.p.sk = 83;
+        kernel.p.d = 8;
+        kernel.p.scale = 0.3;
+        const RoundingCase c(kernel, {"alike", sigma, mean, sigma, mean, 1, sigma, mean});
+        c.each_output(c.kernel, kUnfused, [&](const std::string& port, const Fit& fit) {
+          const std::string what = port + ", " + GetParam() + ", mean " + std::to_string(mean) + ", sigma " +
+                                   std::to_string(sigma) + ", heads " + std::to_string(heads);
+          RecordProperty(what, std::to_string(fit.worst) + " " + std::to_string(fit.rms));
+          EXPECT_LE(fit.worst, 1) << what;
+          EXPECT_LE(fit.rms, 2) << what;
+        });
+      }
+    }
+  }
+}
+
 // A kernel that recomputes the log-sum-exp: the error of a score with most of a query's weight is in all of its weights.
 TEST(AttentionRecomputedStatistics, have_errors_that_are_predicted) {
   for (const double q : {1.0, 8.0}) {
