@@ -150,6 +150,11 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   return norm_findings(request, p, true);
 }
 
+std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op::Mode& /*mode*/) {
+  const auto p = op::from_params<op::LayernormFwdParams>(params);
+  return norm_row_findings(p, p.rows, true);
+}
+
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_layernorm(request);
   explain_flushes(request, &losses, findings);
@@ -163,6 +168,7 @@ op::Reference layernorm_fwd_reference() {
   reference.values = &values;
   reference.settle = &settle;
   reference.findings = &findings;
+  reference.row_findings = &row_findings;
   reference.diagnose = &diagnose;
   reference.gates = norm_gates();
   reference.mistakes = &layernorm_fwd_mistakes;

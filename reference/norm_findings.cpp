@@ -159,50 +159,86 @@ std::string single_row(const std::vector<RowFit>& fits) {
                      off > 1 ? fmt::format(", and {} others are off", off - 1) : "");
 }
 
-}  // namespace
-
-std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const op::NormParams& p, bool centred) {
-  const op::Operand& x = op::operand_named(request.inputs, "x");
+/// What the rows of the request are fitted from.
+Fitter fitter_of(const op::FindingRequest& request, const op::NormParams& p, bool centred) {
   const auto delivered = std::ranges::find(request.outputs, std::string_view("y"), &op::Delivered::port);
   if (delivered == request.outputs.end()) {
     throw core::InternalError("norm findings: there is no output y");
   }
-  const Fitter fitter{x,
-                      op::operand_named(request.inputs, "gamma"),
-                      centred ? &op::operand_named(request.inputs, "beta") : nullptr,
-                      &expected_named(*request.expected, "y"),
-                      &expected_named(*request.expected, "rsigma"),
-                      centred ? &expected_named(*request.expected, "mu") : nullptr,
-                      epsilon_of(p),
-                      *delivered,
-                      p.zero_centered_gamma ? 1.0 : 0.0};
-  if (x.cols < static_cast<std::int64_t>(kMinCount) || fitter.y->deviation.empty()) {
-    return {};
+  return {op::operand_named(request.inputs, "x"),
+          op::operand_named(request.inputs, "gamma"),
+          centred ? &op::operand_named(request.inputs, "beta") : nullptr,
+          &expected_named(*request.expected, "y"),
+          &expected_named(*request.expected, "rsigma"),
+          centred ? &expected_named(*request.expected, "mu") : nullptr,
+          epsilon_of(p),
+          *delivered,
+          p.zero_centered_gamma ? 1.0 : 0.0};
+}
+
+class NormFindings : public op::RowFindings {
+ public:
+  NormFindings(const op::NormParams& p, std::int64_t rows, bool centred)
+      : p_(p),
+        centred_(centred),
+        fits_(p.hidden < static_cast<std::int64_t>(kMinCount) ? 0 : static_cast<std::size_t>(rows)) {}
+
+  void add(const op::FindingRequest& rows, std::int64_t first) override {
+    const Fitter fitter = fitter_of(rows, p_, centred_);
+    if (fits_.empty() || fitter.y->deviation.empty()) {
+      return;
+    }
+    core::parallel_for(static_cast<std::size_t>(fitter.x.rows), [&](std::size_t i) {
+      RowFit& fit = fits_[static_cast<std::size_t>(first) + i];
+      fit = fit_row(fitter, i);
+      fit.row = static_cast<std::size_t>(first) + i;
+    });
   }
-  std::vector<RowFit> fits(static_cast<std::size_t>(x.rows));
-  core::parallel_for(fits.size(), [&](std::size_t i) { fits[i] = fit_row(fitter, i); });
-  std::erase_if(fits, [](const RowFit& fit) { return !fit.usable || !std::isfinite(fit.weight() * fit.rho); });
-  if (fits.empty()) {
-    return {};
+
+  [[nodiscard]] std::vector<op::Finding> result(const op::FindingRequest* all) const override {
+    std::vector<RowFit> fits = fits_;
+    std::erase_if(fits, [](const RowFit& fit) { return !fit.usable || !std::isfinite(fit.weight() * fit.rho); });
+    if (fits.empty()) {
+      return {};
+    }
+    Pooled pooled = pool(fits);
+    op::Finding scale{.name = "row scale error",
+                      .port = "y",
+                      .measured = std::fabs(pooled.scale_error),
+                      .text = fmt::format("mean of the {} rows' relative scale errors", pooled.rows)};
+    if (pooled.rows >= kMinCount) {
+      scale.limit = limit_of(pooled);
+    }
+    if (const bool is_off = scale.measured > scale.limit; is_off && all != nullptr) {
+      if (const Fitter fitter = fitter_of(*all, p_, centred_); !fitter.narrow()) {
+        const RoundedScales rounded = rounded_scales(fitter, fits);
+        pooled = pool(rounded.fits);
+        scale.measured = std::fabs(pooled.scale_error);
+        scale.limit = limit_of(pooled) + 2 * std::fabs(rounded.common);
+      }
+    }
+    scale.text += single_row(fits);
+    std::vector<op::Finding> findings = {scale};
+    add_regression(fits, p_, findings);
+    return findings;
   }
-  Pooled pooled = pool(fits);
-  op::Finding scale{.name = "row scale error",
-                    .port = "y",
-                    .measured = std::fabs(pooled.scale_error),
-                    .text = fmt::format("mean of the {} rows' relative scale errors", pooled.rows)};
-  if (pooled.rows >= kMinCount) {
-    scale.limit = limit_of(pooled);
-  }
-  if (scale.measured > scale.limit && !fitter.narrow()) {
-    const RoundedScales rounded = rounded_scales(fitter, fits);
-    pooled = pool(rounded.fits);
-    scale.measured = std::fabs(pooled.scale_error);
-    scale.limit = limit_of(pooled) + 2 * std::fabs(rounded.common);
-  }
-  scale.text += single_row(fits);
-  std::vector<op::Finding> findings = {scale};
-  add_regression(fits, p, findings);
-  return findings;
+
+ private:
+  op::NormParams p_;
+  bool centred_;
+  std::vector<RowFit> fits_;
+};
+
+}  // namespace
+
+std::unique_ptr<op::RowFindings> norm_row_findings(const op::NormParams& p, std::int64_t rows, bool centred) {
+  return std::make_unique<NormFindings>(p, rows, centred);
+}
+
+std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const op::NormParams& p, bool centred) {
+  NormFindings findings(p, op::operand_named(request.inputs, "x").rows, centred);
+  findings.add(request, 0);
+  return findings.result(&request);
 }
 
 std::string rounded_gamma_note(core::Dtype format) {

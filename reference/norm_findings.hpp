@@ -1,6 +1,8 @@
 // What the rows of a normalisation's output say about its statistics.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +34,10 @@ namespace numcheck::reference {
 /// Source: tensor_core_numerics section 5.5.
 [[nodiscard]] std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const op::NormParams& p,
                                                      bool centred);
+
+/// The same of rows that are not all there at a time.
+[[nodiscard]] std::unique_ptr<op::RowFindings> norm_row_findings(const op::NormParams& p, std::int64_t rows,
+                                                                 bool centred);
 
 /// "gamma + 1 is rounded to bf16"
 [[nodiscard]] std::string rounded_gamma_note(core::Dtype format);

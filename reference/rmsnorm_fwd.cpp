@@ -122,6 +122,11 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   return norm_findings(request, p, false);
 }
 
+std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op::Mode& /*mode*/) {
+  const auto p = op::from_params<op::RmsnormFwdParams>(params);
+  return norm_row_findings(p, p.rows, false);
+}
+
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_rmsnorm(request);
   explain_flushes(request, &losses, findings);
@@ -136,6 +141,7 @@ op::Reference rmsnorm_fwd_reference() {
   reference.diagnose = &diagnose;
   reference.settle = &settle;
   reference.findings = &findings;
+  reference.row_findings = &row_findings;
   reference.gates = norm_gates();
   reference.mistakes = &rmsnorm_fwd_mistakes;
   reference.on_rows = &on_rows<op::RmsnormFwdParams, &op::RmsnormFwdParams::rows>;

@@ -138,6 +138,11 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   return softmax_row_sums(request, "y", static_cast<std::size_t>(p.sk), op::operand_named(request.inputs, "x").dtype);
 }
 
+std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op::Mode& mode) {
+  const auto p = op::from_params<op::SoftmaxFwdParams>(params);
+  return softmax_row_sums("y", p.batches * p.heads * p.sq, static_cast<std::size_t>(p.sk), mode.first);
+}
+
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   const auto p = op::from_params<op::SoftmaxFwdParams>(*request.params);
   return diagnose_softmax(request, "y", static_cast<std::size_t>(p.sk));
@@ -156,6 +161,7 @@ op::Reference softmax_fwd_reference() {
       op::OwnGate{"row sum", "a row's sum against 1, as far as the sum of the exponentials explains it"},
   };
   reference.findings = &findings;
+  reference.row_findings = &row_findings;
   reference.gates = kGates;
   reference.diagnose = &diagnose;
   return reference;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -97,27 +98,53 @@ const auto& port_of(const Outputs& outputs, std::string_view port) {
   return *found;
 }
 
+class SoftmaxRowSums : public op::RowFindings {
+ public:
+  SoftmaxRowSums(std::string_view port, std::int64_t rows, std::size_t columns, core::Dtype format)
+      : port_(port), columns_(columns), format_(format), rows_(static_cast<std::size_t>(rows)) {}
+
+  void add(const op::FindingRequest& some, std::int64_t first) override {
+    const op::Delivered& delivered = port_of(some.outputs, port_);
+    const op::OutputValues& expected = port_of(some.expected->outputs, port_);
+    core::parallel_chunks(delivered.value.size() / columns_, std::max<std::size_t>(1, kElementsPerTask / columns_),
+                          [&](std::size_t, std::size_t begin, std::size_t end) {
+                            for (std::size_t i = begin; i < end; ++i) {
+                              const std::size_t at = i * columns_;
+                              const std::span<const float> bound = expected.magnitude.span();
+                              rows_[static_cast<std::size_t>(first) + i] = sum_row(
+                                  delivered.value.subspan(at, columns_), expected.value.span().subspan(at, columns_),
+                                  bound.empty() ? bound : bound.subspan(at, columns_), format_);
+                            }
+                          });
+  }
+
+  [[nodiscard]] std::vector<op::Finding> result(const op::FindingRequest* /*all*/) const override {
+    std::vector<op::Finding> findings;
+    findings.push_back(worst_row(rows_, port_, columns_, format_));
+    findings.push_back(spread(rows_, port_));
+    return findings;
+  }
+
+ private:
+  std::string_view port_;
+  std::size_t columns_;
+  core::Dtype format_;
+  std::vector<RowSum> rows_;
+};
+
 }  // namespace
+
+std::unique_ptr<op::RowFindings> softmax_row_sums(std::string_view port, std::int64_t rows, std::size_t columns,
+                                                  core::Dtype format) {
+  return std::make_unique<SoftmaxRowSums>(port, rows, columns, format);
+}
 
 std::vector<op::Finding> softmax_row_sums(const op::FindingRequest& request, std::string_view port, std::size_t columns,
                                           core::Dtype format) {
-  const op::Delivered& delivered = port_of(request.outputs, port);
-  const op::OutputValues& expected = port_of(request.expected->outputs, port);
-  std::vector<RowSum> rows(delivered.value.size() / columns);
-  core::parallel_chunks(rows.size(), std::max<std::size_t>(1, kElementsPerTask / columns),
-                        [&](std::size_t, std::size_t begin, std::size_t end) {
-                          for (std::size_t i = begin; i < end; ++i) {
-                            const std::size_t first = i * columns;
-                            const std::span<const float> bound = expected.magnitude.span();
-                            rows[i] = sum_row(delivered.value.subspan(first, columns),
-                                              expected.value.span().subspan(first, columns),
-                                              bound.empty() ? bound : bound.subspan(first, columns), format);
-                          }
-                        });
-  std::vector<op::Finding> findings;
-  findings.push_back(worst_row(rows, port, columns, format));
-  findings.push_back(spread(rows, port));
-  return findings;
+  const std::size_t rows = port_of(request.outputs, port).value.size() / columns;
+  SoftmaxRowSums sums(port, static_cast<std::int64_t>(rows), columns, format);
+  sums.add(request, 0);
+  return sums.result(&request);
 }
 
 }  // namespace numcheck::reference

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -22,5 +24,9 @@ namespace numcheck::reference {
 /// not count. Source: tensor_core_numerics section 5.5.
 [[nodiscard]] std::vector<op::Finding> softmax_row_sums(const op::FindingRequest& request, std::string_view port,
                                                         std::size_t columns, core::Dtype format);
+
+/// The same of rows that are not all there at a time. `port` must outlive it.
+[[nodiscard]] std::unique_ptr<op::RowFindings> softmax_row_sums(std::string_view port, std::int64_t rows,
+                                                                std::size_t columns, core::Dtype format);
 
 }  // namespace numcheck::reference

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 #include "core/codec.hpp"
@@ -12,6 +13,7 @@
 #include "metric/merge.hpp"
 #include "metric/pass.hpp"
 #include "metric/repeats.hpp"
+#include "metric/row_scan.hpp"
 #include "metric/setup.hpp"
 
 namespace numcheck::metric {
@@ -88,7 +90,7 @@ double agreeing(const CompareInput& input, const op::Port& shape) {
 }
 
 /// Needs the number of elements that are not RN(y).
-void add_flips(const PassResult& pass, const CompareInput& input, Statistics& out) {
+void add_flips(const PassResult& pass, const CompareInput& input, const RowScan* scan, Statistics& out) {
   const FlipSums& sums = pass.sums.flips;
   const model::ErrorModel& model = *input.model;
   if (!out.flip_rate) {
@@ -98,7 +100,9 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   out.flip_rate_predicted = total_of(sums.predicted) / static_cast<double>(out.elements);
   const op::Port shape = clustered_shape(*input.port);
   out.repeats = std::max(model.slope_copies, model.rounding_copies);
-  out.repeats *= out.exact_mismatch == 0 ? 1 : std::max(repeats_of(input.expected), agreeing(input, shape));
+  if (out.exact_mismatch != 0) {
+    out.repeats *= scan != nullptr ? scan->repeats() : std::max(repeats_of(input.expected), agreeing(input, shape));
+  }
   const double shared = sharing_of(model, shape.rows, shape.cols);
   static_assert(std::tuple_size_v<decltype(out.flips)> == kFlipClasses);
   for (std::size_t c = 0; c < out.flips.size(); ++c) {
@@ -252,8 +256,10 @@ void add_gates(const PassResult& pass, Statistics& out) {
 }
 
 /// Finite elements of which something other than zero is expected.
-double nonzero_of(const CompareInput& input, const Statistics& out) {
-  const auto zeros = out.zeros_got == 0 ? 0 : std::ranges::count(input.expected, 0.0);
+double nonzero_of(const CompareInput& input, const RowScan* scan, const Statistics& out) {
+  const auto zeros = out.zeros_got == 0 ? 0
+                     : scan != nullptr  ? static_cast<std::int64_t>(scan->zeros())
+                                        : std::ranges::count(input.expected, 0.0);
   return std::max(0.0, static_cast<double>(out.finite) - static_cast<double>(zeros));
 }
 
@@ -272,7 +278,13 @@ Statistics compare(const CompareInput& given) {
     input.unrounded_is_expected = true;
   }
   const Setup setup = make_setup(input);
-  const PassResult pass = run_pass(input, setup);
+  std::optional<RowScan> rows;
+  RowScan* const scan = input.source == nullptr ? nullptr : &rows.emplace(input);
+  const PassResult pass = run_pass(input, setup, scan);
+  if (scan != nullptr &&
+      (!scan->varies() || is_undetermined_anywhere(input, setup, scan->largest(), scan->largest_bound()))) {
+    throw NeedsAllRows();
+  }
   Statistics out;
   out.elements = compared_elements(input);
   out.finite = out.elements - pass.specials.removed;
@@ -284,13 +296,14 @@ Statistics compare(const CompareInput& given) {
   out.left_out = pass.specials.left_out;
   out.unsampled = static_cast<std::uint64_t>(input.port->elements()) - out.elements;
   out.poison = pass.specials.poison;
-  out.expected_constant = is_constant(input);
+  out.expected_constant = scan == nullptr && is_constant(input);
   out.copies = copies_of(input);
+  const bool has_total = input.source != nullptr ? input.source->has_unrounded() : !input.unrounded.empty();
   const ErrorSums& errors = pass.sums.arithmetic;
   out.arithmetic = norms_of(errors, out.finite);
   out.total = input.unrounded_is_expected ? out.arithmetic
-              : input.unrounded.empty()   ? ErrorNorms{}
-                                          : norms_of(pass.sums.total, out.finite);
+              : has_total                 ? norms_of(pass.sums.total, out.finite)
+                                          : ErrorNorms{};
   out.rms_expected = std::sqrt(ratio(total_of(errors.y2), static_cast<double>(out.finite)));
   out.intercept = ratio(out.arithmetic.mean_signed, out.rms_expected);
   out.toward_zero =
@@ -299,12 +312,12 @@ Statistics compare(const CompareInput& given) {
   out.terms = terms_of(pass.sums.terms, input, setup);
   out.max_ulp_at_rms = ratio(out.arithmetic.max_abs, core::ulp(out.rms_expected, input.port->dtype));
   add_ulps(pass, setup.format.narrow && !setup.format.integer, out);
-  out.spread_ulps = spread_ulps(errors, nonzero_of(input, out), input.port->dtype);
+  out.spread_ulps = spread_ulps(errors, nonzero_of(input, scan, out), input.port->dtype);
   add_gates(pass, out);
   add_spread(pass, out);
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
-  add_flips(pass, input, out);
+  add_flips(pass, input, scan, out);
   if (!input.row_slopes.empty()) {
     out.block = block_slope(input, setup, repeats_of_rows(input));
   }

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "metric/row_source.hpp"
 #include "model/error_model.hpp"
 #include "op/op.hpp"
 #include "op/reference.hpp"
@@ -33,6 +34,9 @@ struct CompareInput {
   std::span<const float> deviation;
   std::span<const float> terms;  ///< op::OutputValues::terms; empty if they are not known or not wanted
   double term_count = 1;
+  /// Makes the arrays, row by row: they are empty then. Null: they are there. Of outputs of many rows, all of which are compared,
+  /// with models whose errors are those of single elements.
+  const RowSource* source = nullptr;
   const op::Sample* sample = nullptr;
   const model::ErrorModel* model = nullptr;
   double rtol = 0;  ///< the plan's own, counted when have_allclose
@@ -212,7 +216,10 @@ struct Statistics {
   std::vector<Worst> worst;           ///< at most 5, largest |e|/B first
 };
 
-/// Parallel; merged in a fixed order, hence bit-identical for any thread count and instruction set.
+/// Rows of a source do not tell what must be known of all of them: the same values everywhere, or errors as large as the output.
+struct NeedsAllRows {};
+
+/// Throws NeedsAllRows. Parallel; merged in a fixed order, hence bit-identical for any thread count and instruction set.
 [[nodiscard]] Statistics compare(const CompareInput& input);
 
 }  // namespace numcheck::metric

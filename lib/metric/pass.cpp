@@ -56,6 +56,7 @@ struct Worker {
   std::array<float, kSegmentRoom> unused_b{};
   std::array<float, kSegmentRoom> unused_z{};
   std::array<float, kSegment / kBlock> block_z{};  ///< of the last segment
+  std::int64_t rows_end = 0;                       ///< of the rows that are there
   Residuals residuals;
 
   /// One segment through all kernels; sums of columns have room for a padded segment, or are null.
@@ -86,6 +87,17 @@ struct Worker {
     return row;
   }
 
+  /// Makes the row and those that follow it, up to `end`, unless they are there. Of rows from a source.
+  void require(std::int64_t row, std::int64_t end, const CompareInput& input, RowScan& scan) {
+    if (row < rows_end) {
+      return;
+    }
+    rows_end = std::min(end, row + input.source->rows_at_a_time());
+    ExpectedRows rows = input.source->rows(row, rows_end - row);
+    scan.add(rows);
+    reader.take(std::move(rows), row * input.port->cols);
+  }
+
   /// One segment of `stride`, wherever it lies.
   [[nodiscard]] static bool is_looked_at(std::int64_t first, std::uint64_t stride) {
     constexpr std::uint64_t kGoldenRatio = 0x9e37'79b9'7f4a'7c15;
@@ -96,14 +108,16 @@ struct Worker {
 /// The pass over one output, in one of three layouts.
 class Pass {
  public:
-  Pass(const CompareInput& input, const Setup& setup)
-      : input_(input), shape_(clustered_shape(*input.port)), setup_(setup), kernels_(kernels()) {}
+  Pass(const CompareInput& input, const Setup& setup, RowScan* scan)
+      : input_(input), shape_(clustered_shape(*input.port)), setup_(setup), kernels_(kernels()), scan_(scan) {}
 
   PassResult run() {
     const bool sampled = input_.sample != nullptr && !input_.sample->all();
     const op::Port& port = shape_;
     if (sampled) {
       run_sampled();
+    } else if (scan_ != nullptr) {
+      run_rows();
     } else if (port.rows >= kFewestClusters && port.cols >= kFewestClusters) {
       run_tiles();
     } else {
@@ -217,6 +231,11 @@ class Pass {
         tiles_.take(columns.tiles, {tile.batch, r / kTileSide, tile.column_begin / kTileSide});
       }
     }
+    keep_columns(tile, columns);
+  }
+
+  void keep_columns(const Tile& tile, const TileColumns& columns) {
+    const op::Port& port = shape_;
     const auto width = tile.column_end - tile.column_begin;
     const std::size_t at = static_cast<std::size_t>(tile.row_block) * columns_.clusters +
                            static_cast<std::size_t>(tile.batch * port.cols + tile.column_begin);
@@ -228,12 +247,53 @@ class Pass {
     move(columns.z, columns_.z);
   }
 
-  void run_tiles() {
+  /// All tiles of a block of rows, a row at a time.
+  void run_block(Worker& worker, const Grid& grid, std::int64_t first_tile) {
+    std::vector<Tile> tiles;
+    std::vector<TileColumns> columns(static_cast<std::size_t>(grid.column_blocks()));
+    for (std::int64_t t = 0; t < grid.column_blocks(); ++t) {
+      tiles.push_back(grid.tile(first_tile + t));
+    }
+    const Tile& any = tiles.front();
+    const std::int64_t top = any.batch * shape_.rows;
+    for (std::int64_t r = any.row_begin; r < any.row_end; ++r) {
+      worker.require(top + r, top + any.row_end, input_, *scan_);
+      for (std::size_t t = 0; t < tiles.size(); ++t) {
+        run_row(worker, tiles[t], top + r, columns[t]);
+        if ((r + 1) % kTileSide == 0 || r + 1 == any.row_end) {
+          tiles_.take(columns[t].tiles, {any.batch, r / kTileSide, tiles[t].column_begin / kTileSide});
+        }
+      }
+    }
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      keep_columns(tiles[t], columns[t]);
+    }
+  }
+
+  /// Rows of a source.
+  void run_rows() {
+    const Grid grid(shape_);
+    prepare_grid(grid);
+    const auto blocks = static_cast<std::size_t>(shape_.batch * grid.row_blocks());
+    tasks_.resize(blocks);
+    core::parallel_for(blocks, [&](std::size_t index) {
+      const auto worker = std::make_unique<Worker>(input_, setup_, kernels_, tasks_[index]);
+      run_block(*worker, grid, static_cast<std::int64_t>(index) * grid.column_blocks());
+      collect(*worker);
+    });
+    finish_grid();
+  }
+
+  void prepare_grid(const Grid& grid) {
     const op::Port& port = shape_;
-    const Grid grid(port);
     rows_.resize(static_cast<std::size_t>(grid.column_blocks()), static_cast<std::size_t>(port.batch * port.rows));
     columns_.resize(static_cast<std::size_t>(grid.row_blocks()), static_cast<std::size_t>(port.batch * port.cols));
     tiles_ = TileSums(port);
+  }
+
+  void run_tiles() {
+    const Grid grid(shape_);
+    prepare_grid(grid);
     tasks_.resize(grid.tasks());
     core::parallel_for(grid.tasks(), [&](std::size_t index) {
       const auto worker = std::make_unique<Worker>(input_, setup_, kernels_, tasks_[index]);
@@ -242,6 +302,11 @@ class Pass {
       }
       collect(*worker);
     });
+    finish_grid();
+  }
+
+  void finish_grid() {
+    const op::Port& port = shape_;
     merge_tasks();
     result_.groups = largest_groups(input_, setup_, rows_, columns_, tiles_, total_of(result_.sums.gates.z2));
     result_.slope_clusters = std::min(rows_.effective_clusters(), columns_.effective_clusters());
@@ -253,6 +318,7 @@ class Pass {
   const op::Port shape_;
   const Setup& setup_;
   const Kernels& kernels_;
+  RowScan* scan_;  ///< null unless rows come from a source
   std::vector<TaskSums> tasks_;
   PartialSums rows_, columns_;
   TileSums tiles_;
@@ -262,8 +328,8 @@ class Pass {
 
 }  // namespace
 
-PassResult run_pass(const CompareInput& input, const Setup& setup) {
-  return Pass(input, setup).run();
+PassResult run_pass(const CompareInput& input, const Setup& setup, RowScan* scan) {
+  return Pass(input, setup, scan).run();
 }
 
 }  // namespace numcheck::metric

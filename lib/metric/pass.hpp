@@ -10,6 +10,7 @@
 #include "metric/groups.hpp"
 #include "metric/reader.hpp"
 #include "metric/residuals.hpp"
+#include "metric/row_scan.hpp"
 #include "metric/setup.hpp"
 
 namespace numcheck::metric {
@@ -29,6 +30,7 @@ struct PassResult {
   double slope_clusters = 0;   ///< see Statistics
 };
 
-[[nodiscard]] PassResult run_pass(const CompareInput& input, const Setup& setup);
+/// `scan`: of rows from a source; otherwise null.
+[[nodiscard]] PassResult run_pass(const CompareInput& input, const Setup& setup, RowScan* scan);
 
 }  // namespace numcheck::metric

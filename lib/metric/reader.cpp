@@ -62,19 +62,18 @@ void SegmentReader::decode(std::int64_t first, std::size_t count) {
 }
 
 void SegmentReader::copy(std::int64_t first, std::size_t count, std::size_t padded) {
-  const auto begin = static_cast<std::size_t>(first);
+  const auto begin = static_cast<std::size_t>(first - origin_);
   const auto scaled = [this](double y) { return std::clamp(y * setup_.output_scale, -setup_.clamp, setup_.clamp); };
   for (std::size_t i = 0; i < count; ++i) {
-    expected_[i] = scaled(input_.expected[begin + i]);
-    magnitude_[i] = input_.magnitude.empty() ? 0 : input_.magnitude[begin + i];
-    deviation_[i] = input_.magnitude.empty() ? 0 : input_.deviation[begin + i];
+    expected_[i] = scaled(rows_.expected[begin + i]);
+    magnitude_[i] = rows_.magnitude.empty() ? 0 : rows_.magnitude[begin + i];
+    deviation_[i] = rows_.magnitude.empty() ? 0 : rows_.deviation[begin + i];
   }
-  if (!input_.unrounded.empty()) {
-    std::transform(input_.unrounded.begin() + first,
-                   input_.unrounded.begin() + first + static_cast<std::int64_t>(count), unrounded_.begin(), scaled);
+  if (!rows_.unrounded.empty()) {
+    std::ranges::transform(rows_.unrounded.subspan(begin, count), unrounded_.begin(), scaled);
   }
-  if (!input_.terms.empty()) {
-    std::ranges::copy(input_.terms.subspan(begin, count), terms_.begin());
+  if (!rows_.terms.empty()) {
+    std::ranges::copy(rows_.terms.subspan(begin, count), terms_.begin());
     std::fill(terms_.begin() + count, terms_.begin() + padded, 0.0F);
   }
   std::fill(got_.begin() + count, got_.begin() + padded, 0.0);
@@ -89,7 +88,7 @@ void SegmentReader::use_copies(SegmentView& view) const {
   view.magnitude = magnitude_.data();
   view.deviation = deviation_.data();
   view.terms = terms_.data();
-  view.unrounded = input_.unrounded.empty() ? nullptr : unrounded_.data();
+  view.unrounded = rows_.unrounded.empty() ? nullptr : unrounded_.data();
   view.ahead = 0;
 }
 
@@ -115,13 +114,14 @@ SegmentView SegmentReader::read(std::int64_t first, std::size_t count, std::int6
   if (input_.sample != nullptr && !input_.sample->all()) {
     view.positions = input_.sample->indices.data() + first;
   }
-  if (padded == count && setup_.output_scale == 1 && std::isinf(setup_.clamp) && !input_.magnitude.empty()) {
-    view.expected = input_.expected.data() + first;
-    view.magnitude = input_.magnitude.data() + first;
-    view.deviation = input_.deviation.data() + first;
-    view.terms = (input_.terms.empty() ? input_.magnitude : input_.terms).data() + first;
-    view.unrounded = input_.unrounded.empty() ? nullptr : input_.unrounded.data() + first;
-    if (next < static_cast<std::int64_t>(input_.expected.size())) {
+  if (padded == count && setup_.output_scale == 1 && std::isinf(setup_.clamp) && !rows_.magnitude.empty()) {
+    const std::int64_t at = first - origin_;
+    view.expected = rows_.expected.data() + at;
+    view.magnitude = rows_.magnitude.data() + at;
+    view.deviation = rows_.deviation.data() + at;
+    view.terms = (rows_.terms.empty() ? rows_.magnitude : rows_.terms).data() + at;
+    view.unrounded = rows_.unrounded.empty() ? nullptr : rows_.unrounded.data() + at;
+    if (next - origin_ < static_cast<std::int64_t>(rows_.expected.size())) {
       view.ahead = next - first;
       prefetch(next, count);
     }
@@ -194,7 +194,7 @@ bool SegmentReader::saturates(std::size_t i) const {
       !(static_cast<double>(magnitude_[i]) >= setup_.undetermined_magnitude)) {
     return false;
   }
-  const double y = std::abs(input_.expected[static_cast<std::size_t>(first_) + i] * setup_.output_scale);
+  const double y = std::abs(rows_.expected[static_cast<std::size_t>(first_ - origin_) + i] * setup_.output_scale);
   return y - bound_at(y, static_cast<double>(magnitude_[i])) >= setup_.clamp;
 }
 
@@ -224,7 +224,7 @@ bool SegmentReader::spread_asks(std::size_t i, double a) const {
 }
 
 void SegmentReader::prepare_regular(std::size_t i) {
-  if (!input_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
+  if (!rows_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
     unrounded_[i] = got_[i];  // no total error if the unrounded inputs overflow
   }
   if (setup_.exact && !(magnitude_[i] + deviation_[i] >= 0)) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "metric/accumulators.hpp"
 #include "metric/compare.hpp"
@@ -41,7 +42,15 @@ struct ComparedElement {
 
 class SegmentReader {
  public:
-  SegmentReader(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup) {}
+  SegmentReader(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup) {
+    take({0, 0, input.expected, input.unrounded, input.magnitude, input.deviation, input.terms, nullptr}, 0);
+  }
+
+  /// What is expected from element `origin` on; the elements that are read must be among these.
+  void take(ExpectedRows rows, std::int64_t origin) {
+    rows_ = std::move(rows);
+    origin_ = origin;
+  }
 
   /// Compared elements [first, first + count), count <= kSegment. The view is valid until the next read, which is
   /// expected to start at `next`.
@@ -98,6 +107,8 @@ class SegmentReader {
 
   const CompareInput& input_;
   const Setup& setup_;
+  ExpectedRows rows_;
+  std::int64_t origin_ = 0;
   SpecialCounts specials_;
   std::int64_t first_ = 0;  ///< element that the arrays start with, when elements are looked at one by one
   alignas(64) std::array<double, kSegmentRoom> got_;

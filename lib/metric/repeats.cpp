@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -24,24 +25,8 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Magnitudes other than 0: of all values, or of one in each of kSampled parts, which rows and columns do not align with.
-std::vector<std::uint64_t> magnitudes(std::span<const double> values) {
-  const std::size_t stride = std::max<std::size_t>(1, values.size() / kSampled);
-  std::vector<std::uint64_t> out;
-  out.reserve(values.size() / stride);
-  for (std::size_t begin = 0; begin + stride <= values.size(); begin += stride) {
-    const double y = std::fabs(values[begin + mixed(begin) % stride]);
-    if (y > 0) {
-      out.push_back(std::bit_cast<std::uint64_t>(y) & ~kIgnored);
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
-double repeats_of(std::span<const double> values) {
-  std::vector<std::uint64_t> sampled = magnitudes(values);
+/// Estimated from some magnitudes other than 0 of so many.
+double repeats_among(std::vector<std::uint64_t> sampled, std::size_t size) {
   if (sampled.size() < 2) {
     return 1;
   }
@@ -54,8 +39,37 @@ double repeats_of(std::span<const double> values) {
     first = last;
   }
   const auto n = static_cast<double>(sampled.size());
-  const double all = std::max(n, static_cast<double>(values.size()));
+  const double all = std::max(n, static_cast<double>(size));
   return 1 + (all - 1) * pairs / (n * (n - 1));
+}
+
+}  // namespace
+
+double repeats_of(std::span<const double> values) {
+  SampledMagnitudes magnitudes(values.size());
+  magnitudes.add(0, values);
+  return magnitudes.repeats();
+}
+
+// All values, or one in each of kSampled parts, which rows and columns do not align with.
+SampledMagnitudes::SampledMagnitudes(std::size_t size)
+    : size_(size), stride_(std::max<std::size_t>(1, size / kSampled)), bits_(size / stride_) {}
+
+void SampledMagnitudes::add(std::size_t first, std::span<const double> values) {
+  const std::size_t end = first + values.size();
+  for (std::size_t part = first / stride_; part < bits_.size() && part * stride_ < end; ++part) {
+    const std::size_t begin = part * stride_, at = begin + mixed(begin) % stride_;
+    if (at >= first && at < end) {
+      const double y = std::fabs(values[at - first]);
+      bits_[part] = y > 0 ? std::bit_cast<std::uint64_t>(y) & ~kIgnored : 0;
+    }
+  }
+}
+
+double SampledMagnitudes::repeats() const {
+  std::vector<std::uint64_t> found = bits_;
+  std::erase(found, 0);
+  return repeats_among(std::move(found), size_);
 }
 
 double rounded_together(std::span<const double> values, const Lines& lines, core::Dtype format, double scale) {

@@ -98,6 +98,12 @@ bool has_infinite_operand(const CompareInput& input) {
   return std::ranges::any_of(input.row_lines, is_infinite) || std::ranges::any_of(input.column_lines, is_infinite);
 }
 
+/// As it is stored; infinite if there is none but 0.
+double stored_largest(double most, const CompareInput& input) {
+  const double stored = most * std::abs(input.model->output_scale);
+  return stored > 0 ? std::min(stored, core::dtype_info(input.port->dtype).max_finite) : kInfinity;
+}
+
 /// The largest number that is expected, as it is stored; infinite if there is none but 0.
 double largest_expected(const CompareInput& input) {
   constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -110,11 +116,16 @@ double largest_expected(const CompareInput& input) {
     }
     found[chunk] = most;
   });
-  const double most = found.empty() ? 0 : *std::ranges::max_element(found) * std::abs(input.model->output_scale);
-  return most > 0 ? std::min(most, core::dtype_info(input.port->dtype).max_finite) : kInfinity;
+  return stored_largest(found.empty() ? 0 : *std::ranges::max_element(found), input);
 }
 
 }  // namespace
+
+bool is_undetermined_anywhere(const CompareInput& input, const Setup& setup, double largest, double largest_bound) {
+  Setup known = setup;
+  known.undetermined_bound = std::min(setup.undetermined_bound, 2 * stored_largest(largest, input));
+  return !(largest_bound < undetermined_from(known));
+}
 
 double lambda_of(std::uint64_t elements) {
   constexpr double kFalseAlarms = 1e-6;
@@ -134,6 +145,11 @@ void validate(const CompareInput& input) {
         "outputs are fp32, bf16, fp16, fp8_e4m3, fp8_e5m2, uint8 or int32");
   const std::uint64_t count = compared_elements(input);
   check(input.got.size() >= input.port->extent_bytes(), "the output buffer is shorter than the port");
+  if (input.source != nullptr) {
+    check(input.expected.empty() && input.magnitude.empty(), "rows come from a source, or are there");
+    check(count == static_cast<std::uint64_t>(input.port->elements()), "rows from a source are compared all");
+    return;
+  }
   check(input.expected.size() == count, "expected values do not fit the output");
   check(input.unrounded.empty() || input.unrounded.size() == count, "unrounded values do not fit the output");
   check(
@@ -181,7 +197,8 @@ Setup make_setup(const CompareInput& input) {
   model.plan_atol = input.atol;
   model.have_plan = input.have_allclose;
   setup.exact = given.exact;
-  model.terms = !input.terms.empty() && !setup.format.integer;
+  const bool has_terms = input.source != nullptr ? input.source->has_terms() : !input.terms.empty();
+  model.terms = has_terms && !setup.format.integer;
   setup.terms = {.clipped = given.nan_may_become_zero, .stride = 1 + (compared_elements(input) - 1) / kTermElements};
   constexpr std::uint64_t kResidualElements = std::uint64_t{1} << 14;
   setup.dtype = info.dtype;
@@ -190,7 +207,8 @@ Setup make_setup(const CompareInput& input) {
   constexpr double kLargest = 1e38;
   constexpr std::uint64_t kFewestForRms = 32;
   const double range = std::min(setup.format.max_finite, kLargest),
-               swing = setup.exact ? kInfinity : 2 * largest_expected(input);
+               // Of rows from a source, what that would be is known afterwards: is_undetermined_anywhere().
+      swing = setup.exact || input.source != nullptr ? kInfinity : 2 * largest_expected(input);
   const std::uint64_t elements = compared_elements(input);
   setup.undetermined_bound = std::min(range, swing);
   setup.undetermined_spread = std::min(range, elements < kFewestForRms ? swing : swing * lambda_of(elements));

@@ -40,6 +40,10 @@ void validate(const CompareInput& input);
 
 [[nodiscard]] Setup make_setup(const CompareInput& input);
 
+/// Whether an element is undetermined, of rows from a source, by the largest finite |y| and the largest A.
+[[nodiscard]] bool is_undetermined_anywhere(const CompareInput& input, const Setup& setup, double largest,
+                                            double largest_bound);
+
 /// Number of elements that are compared: the port's, or the sample's.
 [[nodiscard]] std::uint64_t compared_elements(const CompareInput& input);
 

@@ -179,6 +179,21 @@ struct FindingRequest {
   const Sample* sample = nullptr;  ///< what `expected` holds of the main output
 };
 
+/// Findings of an op whose rows do not know of each other, made of some rows at a time.
+class RowFindings {
+ public:
+  RowFindings() = default;
+  RowFindings(const RowFindings&) = delete;
+  RowFindings& operator=(const RowFindings&) = delete;
+  virtual ~RowFindings() = default;
+
+  /// A case of these rows alone, the first of which is `first` of all. Called by several threads, once for every row.
+  virtual void add(const FindingRequest& rows, std::int64_t first) = 0;
+  /// After all rows have been added. `all`: the case with all its rows, if they are there; null: what only they could show is
+  /// left as it is, and no gate passes because of that.
+  [[nodiscard]] virtual std::vector<Finding> result(const FindingRequest* all) const = 0;
+};
+
 /// The main output of a run, all of it, where only a sample of it is expected.
 struct WholeOutput {
   static constexpr std::int64_t kBlock = 256;  ///< columns of a block; the last one of a row may have fewer
@@ -227,6 +242,8 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
+  /// The same of rows that are not all there at a time; null where `findings` needs them all, or is null itself.
+  std::unique_ptr<RowFindings> (*row_findings)(const Params&, const Mode&) = nullptr;
   /// Which elements of unpredictable outputs no draw could have left; called only to explain a failure. Null: any could.
   std::vector<ImpossibleDraw> (*impossible)(const FindingRequest&) = nullptr;
   /// Which of the open elements are not as `expected` says, as all outputs together show; null if the op has no open ones.

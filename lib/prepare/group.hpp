@@ -41,6 +41,8 @@ struct Rounding {
 /// What is common to the cases of a group. Built by prepare_group, completed by compute_references.
 struct Group {
   const CatalogRow* row = nullptr;
+  /// References are made of some rows at a time, by whoever compares them; all rows only when somebody asks for them.
+  bool streams = false;
   op::Sample sample;  ///< all() unless the reference is too large
   op::Params params;
   std::vector<op::Operand> unrounded;
@@ -86,6 +88,12 @@ using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t,
 /// (those of products) and more than `flops_limit` operations will be computed on a sample of the outputs.
 [[nodiscard]] PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
                                           double flops_limit, const Allocate& allocate, const GivenInputs& given = {});
+
+/// Whether references of the cases can be made of some rows at a time, and are large enough to be.
+[[nodiscard]] bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row);
+
+/// Makes the group one that streams: its futures compute what they hold when they are first asked.
+void stream(Group& group);
 
 /// Calls the body, once, or throws.
 using RunPart = std::function<void(const std::function<void()>& body)>;

@@ -1,6 +1,7 @@
 // Computes the references of a group, in the order in which cases wait for them.
 #include <algorithm>
 #include <exception>
+#include <future>
 #include <utility>
 
 #include "prepare/group.hpp"
@@ -19,6 +20,20 @@ void fulfil(Promise& promise, const RunPart& run_part, const Compute& compute) {
   }
 }
 
+/// Whether the first output is worth while, and others have a row for each of its rows.
+bool has_many_rows(const std::vector<op::Port>& ports) {
+  constexpr std::int64_t kFewestElements = std::int64_t{1} << 20, kFewestRows = 64, kFewestColumns = 8,
+                         kMostColumns = std::int64_t{1} << 16;
+  const auto main = std::ranges::find(ports, op::Role::output, &op::Port::role);
+  const auto rows_of = [](const op::Port& port) { return port.batch * port.rows; };
+  return main != ports.end() && main->elements() >= kFewestElements && main->rows >= kFewestRows &&
+         main->cols >= kFewestColumns && main->cols <= kMostColumns &&
+         std::ranges::none_of(ports, [&](const op::Port& port) {
+           return port.role == op::Role::amax || port.passed_on || !port.scaled_by.empty() ||
+                  (port.role == op::Role::output && rows_of(port) != rows_of(*main));
+         });
+}
+
 void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part) {
   const Stopwatch watch;
   fulfil(rounding.promise, run_part, [&group, &rounding] {
@@ -30,7 +45,45 @@ void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part)
 
 }  // namespace
 
+bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row) {
+  const op::Reference& reference = row.reference;
+  if (reference.on_rows == nullptr || !reference.tracked() ||
+      (reference.findings != nullptr && reference.row_findings == nullptr)) {
+    return false;
+  }
+  return std::ranges::all_of(plan.cases, [&](std::size_t index) {
+    const plan::Case& c = cases[index];
+    return !c.inputs.exact_leg() && reference.on_rows(c.params, 1).has_value() &&
+           has_many_rows(c.op->ports(c.params, *c.mode));
+  });
+}
+
+void stream(Group& group) {
+  group.streams = true;
+  group.yardstick_promise.set_value(std::make_shared<const op::Yardsticks>());
+  std::shared_ptr<Rounding> identity;
+  for (const auto& rounding : group.in_order) {
+    const Rounding* const of = rounding.get();  // which owns the future
+    rounding->values = std::async(std::launch::deferred, [&group, of] {
+                         const op::ReferenceRequest request{&group.params, of->operands, group.sample};
+                         return std::make_shared<const op::Values>(group.row->reference.values(request));
+                       }).share();
+    identity = rounding->identity ? rounding : identity;
+  }
+  if (identity != nullptr) {
+    group.total = identity->values;
+    return;
+  }
+  group.total = std::async(std::launch::deferred, [&group] {
+                  const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample, true};
+                  return std::make_shared<const op::Values>(group.row->reference.values(request));
+                }).share();
+}
+
 void compute_references(Group& group, const RunPart& run_part) {
+  if (group.streams) {
+    return;
+  }
   const Stopwatch watch;
   fulfil(group.yardstick_promise, run_part, [&group] {
     if (group.row->reference.tracked()) {
@@ -62,6 +115,9 @@ void compute_references(Group& group, const RunPart& run_part) {
 }
 
 void wait_for_references(const Group& group, const Rounding& rounding) {
+  if (group.streams) {
+    return;
+  }
   group.yardsticks.wait();
   group.total.wait();
   rounding.values.wait();

@@ -230,6 +230,9 @@ class Pipeline {
       work.run([&] {
         group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
       });
+      if (!options_.on_tensors && prepare::may_stream(cases_, group.plan, *group.made.group->row)) {
+        prepare::stream(*group.made.group);
+      }
     } catch (const core::Cancelled&) {
       return;  // they were never started
     } catch (const OutOfTime& limit) {

@@ -53,6 +53,35 @@ std::vector<std::int64_t> indices_of(std::vector<std::int64_t> positions, const 
   return positions;
 }
 
+/// Of a source, all columns of whose rows are made: `transposed` are the elements of the sub-grid in another order.
+void gather_rows(const metric::CompareInput& input, const std::vector<std::int64_t>& positions, CertificateData& data) {
+  const auto rows = static_cast<std::size_t>(data.port.rows), cols = static_cast<std::size_t>(data.port.cols);
+  data.magnitude.resize(positions.size());
+  data.deviation.resize(positions.size());
+  const std::int64_t width = input.port->cols;
+  const auto at_a_time = static_cast<std::size_t>(std::max<std::int64_t>(1, input.source->rows_at_a_time()));
+  core::parallel_chunks(rows, at_a_time, [&](std::size_t, std::size_t begin, std::size_t end) {
+    std::vector<std::int64_t> chosen;
+    for (std::size_t r = begin; r < end; ++r) {
+      chosen.push_back(positions[r * cols] / width);
+    }
+    const metric::ExpectedRows made = input.source->picked(chosen);
+    for (std::size_t r = begin; r < end; ++r) {
+      for (std::size_t c = 0; c < cols; ++c) {
+        const std::size_t to = r * cols + c;
+        const auto from =
+            static_cast<std::size_t>(positions[to] % width) + (r - begin) * static_cast<std::size_t>(width);
+        data.expected[to] = made.expected[from];
+        data.magnitude[to] = made.magnitude[from];
+        data.deviation[to] = made.deviation[from];
+      }
+    }
+  });
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    data.transposed[i] = data.expected[i % rows * cols + i / rows];
+  }
+}
+
 }  // namespace
 
 SubGrid sub_grid(const op::Port& port) {
@@ -86,6 +115,10 @@ CertificateData gather(const metric::CompareInput& input) {
   data.magnitude.resize(input.magnitude.empty() ? 0 : positions.size());
   data.deviation.resize(data.magnitude.size());
   data.transposed.resize(sampled ? 0 : positions.size());
+  if (input.source != nullptr) {
+    gather_rows(input, positions, data);
+    return data;
+  }
   core::parallel_chunks(positions.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const auto at = static_cast<std::size_t>(positions[i]);

@@ -21,6 +21,7 @@
 #include "verdict/compared_port.hpp"
 #include "verdict/last_pass.hpp"
 #include "verdict/settled.hpp"
+#include "verdict/streamed_values.hpp"
 #include "verdict/wrong_formulas.hpp"
 
 namespace numcheck::verdict {
@@ -74,6 +75,8 @@ struct EvaluationContext {
   model::PrecisionClass judged = model::PrecisionClass::native;  ///< the class by which the run is judged
   /// The outputs for operands as the run converted them (see conversion.hpp), which then are what is expected of it.
   std::shared_ptr<const op::Values> converted = {};
+  /// What is expected of large outputs, made while it is compared.
+  std::shared_ptr<const StreamedValues> streamed = {};
   /// The outputs if overflows have decided what is right, of cases with one pass.
   std::shared_ptr<const SettledValues> settled = {};
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +23,7 @@
 #include "verdict/replayed_amax.hpp"
 #include "verdict/replayed_scale.hpp"
 #include "verdict/settled.hpp"
+#include "verdict/streamed_values.hpp"
 #include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
@@ -246,22 +249,9 @@ std::shared_ptr<const LastPass> last_pass_of(const EvaluationContext& context, c
   return last;
 }
 
-}  // namespace
-
-RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
+RunResult judged(EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
   RunResult result;
   result.run = run;
-  if (!run.error.empty()) {
-    result.status = Status::error;
-    result.failing = run.error;
-    return result;
-  }
-  // Time spent waiting for references does not count as comparison.
-  context.group->yardsticks.wait();
-  context.prepared->rounding->values.wait();
-  if (!context.prepared->rounding->identity) {
-    context.group->total.wait();
-  }
   context.last_pass = last_pass_of(context, run);
   const PrecisionClass expected = expected_of(context);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
@@ -297,6 +287,50 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   }
   comparison_s += watch.seconds();
   return result;
+}
+
+/// The result if rows that are not all there at a time show it: only a pass is known to be all there is to say.
+std::optional<RunResult> streamed(EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
+  const prepare::Stopwatch watch;
+  EvaluationContext own = context;
+  ComparisonCache cache;  // of statistics without what only all rows show
+  own.cache = &cache;
+  try {
+    own.streamed = streamed_values(own);
+    if (own.streamed != nullptr) {
+      double seconds = 0;
+      RunResult result = judged(own, run, seconds);
+      if (result.status == Status::pass) {
+        comparison_s += watch.seconds();
+        return result;
+      }
+    }
+  } catch (const metric::NeedsAllRows&) {
+    comparison_s += watch.seconds();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
+  if (!run.error.empty()) {
+    RunResult result;
+    result.run = run;
+    result.status = Status::error;
+    result.failing = run.error;
+    return result;
+  }
+  if (std::optional<RunResult> result = streamed(context, run, comparison_s)) {
+    return *std::move(result);
+  }
+  // Time spent waiting for references does not count as comparison.
+  context.group->yardsticks.wait();
+  context.prepared->rounding->values.wait();
+  if (!context.prepared->rounding->identity) {
+    context.group->total.wait();
+  }
+  return judged(context, run, comparison_s);
 }
 
 }  // namespace numcheck::verdict

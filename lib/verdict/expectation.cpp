@@ -123,6 +123,11 @@ Expectation::Expectation(const EvaluationContext& context, const ComparedPort& c
 
 void Expectation::expect(const EvaluationContext& context, const model::ErrorModel& model) {
   const op::OutputValues& values = expected_values(context, port_);
+  if (context.streamed != nullptr && port_.name == context.streamed->main().name) {
+    input_.source = context.streamed.get();
+    input_.term_count = values.term_count;
+    return;
+  }
   input_.expected = values.value.span();
   if (context.group->row->reference.tracked()) {
     input_.magnitude = values.magnitude.span();
@@ -201,12 +206,17 @@ void Expectation::expect_total(const EvaluationContext& context) {
   if (port_.role != op::Role::output) {
     return;
   }
+  if (input_.source != nullptr) {
+    input_.unrounded_is_expected = context.prepared->rounding->identity;
+    return;
+  }
   if (context.prepared->rounding->identity) {
     input_.unrounded = ideal_.empty() ? input_.expected : ideal_;
     return;
   }
   // Null where it depends on what a device chooses (LastPass::given_choice).
-  const op::OutputValues* total = find_output(context.group->total.get()->outputs, port_.name);
+  const op::Values& all = context.streamed != nullptr ? context.streamed->total() : *context.group->total.get();
+  const op::OutputValues* total = find_output(all.outputs, port_.name);
   if (total != nullptr && context.group->total_sample.indices == context.group->sample.indices) {
     input_.unrounded = exact_values(*total);
   } else {

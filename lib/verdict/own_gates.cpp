@@ -54,7 +54,11 @@ void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
       failed.push_back(output.port);
     }
   }
-  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings, values_of_case(context))) {
+  std::vector<op::Finding> findings =
+      context.streamed != nullptr
+          ? context.streamed->findings()
+          : findings_of(context, context.group->row->reference.findings, values_of_case(context));
+  for (op::Finding& finding : findings) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
     if (output == result.outputs.end()) {
       throw core::InternalError("a finding names an unknown output: " + finding.port);

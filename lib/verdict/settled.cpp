@@ -68,6 +68,9 @@ std::string key_of(std::span<const op::Settled> all) {
 }  // namespace
 
 std::shared_ptr<const SettledValues> settled_values(const EvaluationContext& context) {
+  if (context.streamed != nullptr) {
+    return nullptr;  // nothing is open there
+  }
   const op::Reference& reference = context.group->row->reference;
   const op::Values& expected = *context.prepared->rounding->values.get();
   const auto is_open = [](const op::OutputValues& output) { return !output.open.empty(); };
