@@ -11,6 +11,15 @@ numcheck_test(app_test LABEL unit BRISK
   LIBRARIES numcheck_app)
 target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
+# Optional: ninja verdict_bench
+find_package(benchmark QUIET)
+if(benchmark_FOUND)
+  add_executable(verdict_bench EXCLUDE_FROM_ALL bench/verdict_bench.cpp)
+  target_link_libraries(verdict_bench PRIVATE
+    numcheck_app numcheck_verdict numcheck_prepare numcheck_harness numcheck_sim numcheck_plan fmt::fmt numcheck_flags
+    benchmark::benchmark)
+endif()
+
 # Prefers the system's Python, which has python3-jsonschema; a virtual environment may lack it.
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
