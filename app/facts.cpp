@@ -28,6 +28,10 @@ report::RunFacts own_facts(const std::vector<std::string>& argv) {
   return facts;
 }
 
+std::string version_text(const report::ToolFacts& tool) {
+  return fmt::format("{} ({}{})", tool.version, tool.revision, tool.dirty ? ", changed" : "");
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";

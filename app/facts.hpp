@@ -11,6 +11,9 @@ namespace numcheck::app {
 /// Tool, host and environment; the run fills in plan, device, libraries and times.
 [[nodiscard]] report::RunFacts own_facts(const std::vector<std::string>& argv);
 
+/// "0.1.0 (a1b2c3d, changed)"
+[[nodiscard]] std::string version_text(const report::ToolFacts& tool);
+
 /// The host's name for itself.
 [[nodiscard]] std::string host_name();
 

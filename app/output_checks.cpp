@@ -40,6 +40,9 @@ std::vector<Output> outputs_of(const OutputOptions& options) {
   if (!options.jsonl.empty() && !options.lines_on_stdout()) {
     add("--jsonl", options.jsonl);
   }
+  if (!options.trace.empty()) {
+    add("--trace", options.trace);
+  }
   for (const auto& [option, folder] : {std::pair("--out", options.out), std::pair("--resume", options.resume)}) {
     for (const char* name : {"report.json", "results.jsonl"}) {
       if (!folder.empty()) {
@@ -214,6 +217,12 @@ void check_output_options(const OutputOptions& options) {
   }
   if (!options.jsonl.empty() && !options.lines_on_stdout()) {
     require_writable_file("--jsonl", options.jsonl);
+  }
+  if (options.trace == "-") {
+    throw core::UsageError("--trace -: name a file");
+  }
+  if (!options.trace.empty()) {
+    require_writable_file("--trace", options.trace);
   }
   std::error_code ignored;
   if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {

@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/strings.hpp"
 #include "facts.hpp"
+#include "machine/environment.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -74,6 +77,10 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
          "a summary; - writes them, and nothing else, to stdout")
       ->type_name("PATH")
       ->group(group);
+  cli.add_option("--trace", options.trace,
+                 "write what ran when, on which thread or worker, to this file, for Perfetto or chrome://tracing")
+      ->type_name("PATH")
+      ->group(group);
   cli.add_option("--out", options.out, "folder for report.json and results.jsonl [te-numcheck-TIME]")
       ->type_name("DIR")
       ->group(group);
@@ -98,6 +105,19 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
   cli.add_flag("--include-host", options.include_host, "include the host name in the report")->group(group);
   cli.add_flag("--wide", options.wide, "do not cut identifiers to fit the terminal")->group(group);
   add_slowest_option(cli, options.slowest);
+}
+
+run::JournalHeader journal_header(const report::RunFacts& facts, const worker::WorkerHello& hello) {
+  return {.plan_digest = facts.plan.digest,
+          .tool_version = version_text(facts.tool),
+          .device = hello.device,
+          .libraries = hello.libraries,
+          .shard = fmt::format("{}/{}", facts.plan.shard.index, facts.plan.shard.count),
+          .environment = machine::numeric_environment(),
+          .settings = {{"repeat", std::to_string(facts.settings.repeat)},
+                       {"inject", facts.settings.inject},
+                       {"inject_case", fmt::format("{}", fmt::join(facts.settings.inject_cases, " "))},
+                       {"reference_flops", core::shortest(facts.settings.reference_flops)}}};
 }
 
 RunFolder::RunFolder(const OutputOptions& options)

@@ -27,6 +27,7 @@ struct OutputOptions : ViewOptions {
   std::string keep_only;   ///< "failed"; empty: all runs
   std::string keep_bytes;  ///< of all files of --keep-tensors; empty: no limit
   std::string jsonl;       ///< JSON Lines while the run goes on; "-": stdout
+  std::string trace;       ///< what ran when
   bool include_host = false;
   bool maps = false;
   bool wide = false;
@@ -47,6 +48,9 @@ std::filesystem::path write_report(const std::filesystem::path& folder,
                                    const std::function<void(const core::TakeText&)>& produce);
 
 void add_output_options(CLI::App& cli, OutputOptions& options);
+
+/// What a resumed run must share with this one.
+[[nodiscard]] run::JournalHeader journal_header(const report::RunFacts& facts, const worker::WorkerHello& hello);
 
 /// A case of the whole plan, selected or not.
 struct CaseName {

@@ -11,6 +11,15 @@ numcheck_test(app_test LABEL unit BRISK
   LIBRARIES numcheck_app)
 target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
+# Optional: ninja verdict_bench
+find_package(benchmark QUIET)
+if(benchmark_FOUND)
+  add_executable(verdict_bench EXCLUDE_FROM_ALL bench/verdict_bench.cpp)
+  target_link_libraries(verdict_bench PRIVATE
+    numcheck_app numcheck_verdict numcheck_prepare numcheck_harness numcheck_sim numcheck_plan fmt::fmt numcheck_flags
+    benchmark::benchmark)
+endif()
+
 # Prefers the system's Python, which has python3-jsonschema; a virtual environment may lack it.
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
@@ -22,7 +31,7 @@ if(TE_NUMCHECK_PYTHON)
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
-          sampled run files jsonl console selection resume workers report views readme versions new_op layers
+          sampled run files jsonl trace console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case
           diagnose_html diagnose_kept diagnose_large diagnose_layouts diagnose_lines diagnose_names diagnose_statistics diagnose_ties diagnose_trouble)

@@ -2,7 +2,7 @@
 numcheck_test(core_test LABEL unit
   SOURCES unit/core/buffer_test.cpp unit/core/codec_test.cpp unit/core/cpu_limit_test.cpp unit/core/dtype_test.cpp
           unit/core/file_test.cpp unit/core/interned_string_test.cpp unit/core/json_depth_test.cpp unit/core/kept_blocks_test.cpp unit/core/mapped_file_test.cpp unit/core/parallel_test.cpp unit/core/printable_test.cpp
-          unit/core/text_test.cpp
+          unit/core/text_test.cpp unit/core/trace_test.cpp
   LIBRARIES numcheck_core)
 # Impossible allocations are part of the test; the sanitizer would end the program instead of refusing them.
 set_tests_properties(core_test PROPERTIES ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)

@@ -7,7 +7,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "annotations.hpp"
@@ -20,13 +19,12 @@
 #include "core/counted.hpp"
 #include "core/file.hpp"
 #include "core/printable.hpp"
-#include "core/strings.hpp"
+#include "core/trace.hpp"
 #include "execution_options.hpp"
 #include "facts.hpp"
 #include "failure_lines.hpp"
 #include "gate_options.hpp"
 #include "interrupt_lines.hpp"
-#include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
 #include "report/gate_findings.hpp"
@@ -41,6 +39,7 @@
 #include "shard.hpp"
 #include "te_libraries.hpp"
 #include "tensor_folder.hpp"
+#include "trace_file.hpp"
 
 namespace numcheck::app::commands {
 namespace {
@@ -64,6 +63,7 @@ class Run {
         gates_(options.gates.policy()),
         folder_(options.output),
         stream_(options.output.jsonl),
+        trace_(options.output.trace, context.terminal),
         facts_(own_facts(context.argv)),
         failures_(context) {
     if (options.output.include_host) {
@@ -89,6 +89,8 @@ class Run {
     diagnosis_.connect(parse_diagnose(options_.diagnose, context_.terminal.facts().stdout_is_tty), pipeline_);
     const run::Interrupt interrupt([this](int count) { say_interrupted(context_, count); });
     connect(interrupt);
+    trace_.connect(facts_, pipeline_);
+    const core::TraceSection section(pipeline_.workers.trace, "coordinator");
     survey();
     const auto done = take_over();
     start_ = std::chrono::steady_clock::now();
@@ -145,6 +147,7 @@ class Run {
     if (!surveys_) {
       return;
     }
+    const core::Span span("survey");
     run::ConfigurationSurvey survey =
         run::survey_configurations(std::move(selection_.cases), pipeline_.workers, pipeline_.interrupted);
     configurations_ = std::move(survey.configurations);
@@ -189,7 +192,7 @@ class Run {
                         core::printable(hello.device.name)));
       }
       contract_.require_setting({hello.device.sm, hello.device.simulated, hello.libraries});
-      folder_.start(journal_header(hello));
+      folder_.start(journal_header(facts_, hello));
       set_machine(hello);
       stream_.begin(facts_);
     };
@@ -216,20 +219,6 @@ class Run {
     }
   }
 
-  run::JournalHeader journal_header(const worker::WorkerHello& hello) const {
-    return {.plan_digest = facts_.plan.digest,
-            .tool_version = fmt::format("{} ({}{})", facts_.tool.version, facts_.tool.revision,
-                                        facts_.tool.dirty ? ", changed" : ""),
-            .device = hello.device,
-            .libraries = hello.libraries,
-            .shard = fmt::format("{}/{}", selection_.shard.index, selection_.shard.count),
-            .environment = machine::numeric_environment(),
-            .settings = {{"repeat", std::to_string(pipeline_.workers.execute.repeats)},
-                         {"inject", pipeline_.workers.execute.inject},
-                         {"inject_case", fmt::format("{}", fmt::join(options_.execution.inject_cases, " "))},
-                         {"reference_flops", core::shortest(pipeline_.reference_flops_limit)}}};
-  }
-
   /// Records of the run that is resumed. A worker is asked first, to know what would run now.
   std::vector<std::pair<core::Digest, nlohmann::json>> take_over() {
     if (!folder_.resumes() || selection_.cases.empty()) {
@@ -238,7 +227,7 @@ class Run {
     worker::WorkerPool probe(pipeline_.workers);
     hello_ = probe.hello(worker::worker_key(selection_.cases.front()));
     contract_.require_setting({hello_->device.sm, hello_->device.simulated, hello_->libraries});
-    earlier_ = folder_.resume(journal_header(*hello_), whole_plan_);
+    earlier_ = folder_.resume(journal_header(facts_, *hello_), whole_plan_);
     say(earlier_.notes);
     return earlier_.finished;
   }
@@ -284,16 +273,24 @@ class Run {
     if (baseline_ && !result.interrupted) {
       baseline_->compare(report, !options_.budget.empty() || !options_.fail_fast.empty());
     }
-    write_results(context_, {options_.output, command_, [&] { stream_.finish(facts_, report); }}, folder_, report);
-    if (tensors_.has_value()) {
-      say(tensors_->finish());
-    }
+    write_files(report);
     context_.terminal.annotate(failure_annotations(report));
     if (result.interrupted) {
       return interrupt.exit_code();
     }
     gates_.allow_empty = gates_.allow_empty || is_empty_shard(selection_);
     return gate_baseline(context_, report, gate(context_, report, gates_));
+  }
+
+  void write_files(nlohmann::json& report) {
+    {
+      const core::Span span("write results");
+      write_results(context_, {options_.output, command_, [&] { stream_.finish(facts_, report); }}, folder_, report);
+      if (tensors_.has_value()) {
+        say(tensors_->finish());
+      }
+    }
+    trace_.finish();
   }
 
   /// Adds what the run that is resumed has of other cases.
@@ -315,6 +312,7 @@ class Run {
   report::GatePolicy gates_;
   RunFolder folder_;
   ResultStream stream_;
+  TraceFile trace_;
   std::optional<Baseline> baseline_;
   std::optional<TensorFolder> tensors_;
   RunDiagnosis diagnosis_;

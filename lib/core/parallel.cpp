@@ -14,6 +14,7 @@
 #include "core/cancel.hpp"
 #include "core/cpu_limit.hpp"
 #include "core/error.hpp"
+#include "core/trace.hpp"
 
 namespace numcheck::core {
 namespace {
@@ -27,12 +28,36 @@ thread_local bool inside_body = false;
 /// One call of parallel_for. Threads take indices until none are left.
 class Job {
  public:
-  Job(std::size_t count, const Body& body) : count_(count), body_(body), stop_(current_stop()) {}
+  Job(std::size_t count, const Body& body)
+      : count_(count), body_(body), stop_(current_stop()), trace_(current_trace()) {}
 
-  void work() {
+  /// On another thread than that of the call.
+  void help() {
+    const TraceSection section(trace_, "helper");
+    const std::size_t first = next_.fetch_add(1);
+    if (first < count_) {
+      const Span span(trace_.stage.empty() ? "help" : trace_.stage);
+      work_from(first);
+    }
+  }
+
+  void work() { work_from(next_.fetch_add(1)); }
+
+  [[nodiscard]] bool has_indices() const { return next_.load() < count_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  void rethrow() const {
+    if (error_) {
+      std::rethrow_exception(error_);
+    }
+  }
+
+  int helpers = 0;  ///< pool threads inside help(); guarded by the pool's mutex
+
+ private:
+  void work_from(std::size_t first) {
     const StopSection section(stop_);
     inside_body = true;
-    for (std::size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
+    for (std::size_t i = first; i < count_; i = next_.fetch_add(1)) {
       try {
         throw_if_cancelled();
         body_(i);
@@ -49,20 +74,10 @@ class Job {
     inside_body = false;
   }
 
-  [[nodiscard]] bool has_indices() const { return next_.load() < count_; }
-  [[nodiscard]] std::size_t count() const { return count_; }
-  void rethrow() const {
-    if (error_) {
-      std::rethrow_exception(error_);
-    }
-  }
-
-  int helpers = 0;  ///< pool threads inside work(); guarded by the pool's mutex
-
- private:
   std::size_t count_;
   const Body& body_;
   std::stop_token stop_;
+  TraceContext trace_;
   std::atomic<std::size_t> next_{0};
   std::mutex error_mutex_;
   std::exception_ptr error_;
@@ -140,7 +155,7 @@ class Pool {
       }
       ++job->helpers;
       lock.unlock();
-      job->work();
+      job->help();
       lock.lock();
       if (--job->helpers == 0) {
         done_.notify_all();

@@ -34,6 +34,7 @@ struct Rounding {
   std::vector<SharedDoubles> owners;
   std::map<std::string, double, std::less<>> largest_code;  ///< per input port: max |code|
   bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
+  double reference_s = 0;                                   ///< what the values took; as soon as there are any
   std::promise<std::shared_ptr<const op::Values>> promise;
   std::shared_future<std::shared_ptr<const op::Values>> values;
 };
@@ -55,7 +56,8 @@ struct Group {
   op::Sample total_sample;
   std::promise<std::shared_ptr<const op::Values>> total_promise;
   std::shared_future<std::shared_ptr<const op::Values>> total;
-  StageTimes times;  ///< of inputs, references and yardsticks
+  StageTimes shared_times;  ///< of yardsticks and total values; as soon as there are any
+  StageTimes times;         ///< of inputs and all references; once these are done
 };
 
 /// A case with its buffers, ready to be submitted. Its parts point at each other, so it is moved, never copied.
@@ -74,6 +76,9 @@ struct PreparedCase {
   std::vector<std::shared_ptr<worker::SharedBlock>> blocks;
   std::shared_ptr<Rounding> rounding;
   std::map<std::string, float, std::less<>> scale;  ///< per described port ("a", "b", "d"): quantising scale
+  double inputs_s = 0;                              ///< what it needed and no earlier case of its group had
+  bool begins_group = false;                        ///< no other case of its group comes before it
+  bool begins_rounding = false;                     ///< nor one with the same rounding
 };
 
 struct PreparedGroup {
@@ -104,5 +109,8 @@ void compute_references(Group& group, const RunPart& run_part);
 
 /// Waits until all promises that concern a case of this rounding are fulfilled, with values or exceptions.
 void wait_for_references(const Group& group, const Rounding& rounding);
+
+/// What inputs and references took that the case needs and no earlier case of its group does. After wait_for_references.
+[[nodiscard]] StageTimes times_of(const Group& group, const PreparedCase& prepared);
 
 }  // namespace numcheck::prepare

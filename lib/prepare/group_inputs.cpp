@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "data/inputs.hpp"
 #include "data/nan_payloads.hpp"
 #include "data/scaling.hpp"
@@ -134,6 +135,7 @@ SharedDoubles GroupBuilder::draws_of(const plan::Case& c, const op::Port& port, 
     draws = given_.of(port);
   }
   if (draws == nullptr) {
+    const core::Span span("draw", port.name);
     data::ExactRole role;
     if (c.inputs.exact_leg()) {
       role.plan = c.op->exact_plan(c.params, *c.mode);
@@ -158,6 +160,7 @@ SharedDoubles GroupBuilder::values_of(const plan::Case& c, const std::vector<op:
   if (values == nullptr) {
     values = draws_of(c, port, number);
     if (!is_generated(port)) {
+      const core::Span span("derive", port.name);
       core::Buffer<double> derived = copy_of(values->span());
       group_.row->reference.derive({&group_.params, group_.unrounded, &port}, derived.span());
       values = std::make_shared<const core::Buffer<double>>(std::move(derived));
@@ -173,6 +176,7 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
                                                          std::span<const double> values, float scale) {
   std::shared_ptr<worker::SharedBlock>& block = stored_[key];
   if (block == nullptr) {
+    const core::Span span("store", port.name);
     block = allocate_(port.extent_bytes(), worker::use_of(port));
     data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
     const std::span<std::byte> stored = block->bytes().first(port.extent_bytes());
@@ -208,7 +212,10 @@ GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const std:
     return found->second;
   }
   core::Buffer<double> derived = copy_of(draws_of(c, port, number)->span());
-  group_.row->reference.derive({&group_.params, rounding.operands, &port}, derived.span());
+  {
+    const core::Span span("derive", port.name);
+    group_.row->reference.derive({&group_.params, rounding.operands, &port}, derived.span());
+  }
   Stored stored;
   if (is_scaled(ports, port.name)) {
     stored.scale_to(data::absolute_max(derived.span()), port.dtype);
@@ -226,6 +233,7 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
     rounding = std::make_shared<Rounding>();
     group_.in_order.push_back(rounding);
     rounding->values = rounding->promise.get_future().share();
+    prepared.begins_rounding = true;
   }
   for (const bool generated : {true, false}) {
     std::size_t number = 0;
@@ -253,6 +261,7 @@ void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const S
   // Derived values are no FP32 numbers before they are stored.
   if ((port.dtype != core::Dtype::fp32 || !is_generated(port)) && !given_.is_unrounded(port)) {
     rounding.identity = false;
+    const core::Span span("load", port.name);
     const std::span<const std::byte> bytes = stored.block->bytes();
     values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes.first(port.extent_bytes())));
   }
@@ -266,6 +275,7 @@ double GroupBuilder::largest_output(const Rounding& rounding, const op::Port& ou
   if (const auto known = largest_.find(key_of(output.name)); known != largest_.end()) {
     return known->second;
   }
+  const core::Span span("choose scale", output.name);
   const op::Reference& reference = group_.row->reference;
   op::ReferenceRequest request{&group_.params, rounding.operands, {}, true};
   if (!reference.tracked()) {
@@ -344,8 +354,11 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
   GroupBuilder builder(*group, allocate, given);
   std::vector<PreparedCase> prepared;
   for (const std::size_t index : plan.cases) {
+    const Stopwatch own;
     prepared.push_back(builder.prepare(cases[index]));
+    prepared.back().inputs_s = own.seconds();
   }
+  prepared.front().begins_group = true;
   // What is sampled must not depend on which other cases of the group run: a resumed run or a shard gives the same
   // record.
   group->total_sample = group->sample;

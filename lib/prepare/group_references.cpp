@@ -2,20 +2,27 @@
 #include <algorithm>
 #include <exception>
 #include <future>
+#include <string>
 #include <utility>
 
+#include "core/dtype.hpp"
+#include "core/trace.hpp"
 #include "prepare/group.hpp"
 
 namespace numcheck::prepare {
 namespace {
 
+/// Adds the seconds that it takes, which whoever waits for the promise may read.
 template <class Promise, class Compute>
-void fulfil(Promise& promise, const RunPart& run_part, const Compute& compute) {
+void fulfil(Promise& promise, double& seconds, const RunPart& run_part, const Compute& compute) {
+  const Stopwatch watch;
   try {
     decltype(compute()) value;
     run_part([&] { value = compute(); });
+    seconds += watch.seconds();
     promise.set_value(std::move(value));
   } catch (...) {
+    seconds += watch.seconds();
     promise.set_exception(std::current_exception());
   }
 }
@@ -34,13 +41,23 @@ bool has_many_rows(const std::vector<op::Port>& ports) {
          });
 }
 
+/// "x in bf16": the formats of the operands.
+std::string words_of(const Rounding& rounding) {
+  std::string words;
+  for (const op::Operand& operand : rounding.operands) {
+    words += (words.empty() ? "" : ", ") + std::string(operand.port) + " in " +
+             std::string(core::dtype_info(operand.dtype).name);
+  }
+  return words;
+}
+
 void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part) {
-  const Stopwatch watch;
-  fulfil(rounding.promise, run_part, [&group, &rounding] {
+  core::Span span("values");
+  span.note([&rounding] { return words_of(rounding); });
+  fulfil(rounding.promise, rounding.reference_s, run_part, [&group, &rounding] {
     const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
     return std::make_shared<const op::Values>(group.row->reference.values(request));
   });
-  group.times.reference_s += watch.seconds();
 }
 
 }  // namespace
@@ -84,15 +101,14 @@ void compute_references(Group& group, const RunPart& run_part) {
   if (group.streams) {
     return;
   }
-  const Stopwatch watch;
-  fulfil(group.yardstick_promise, run_part, [&group] {
+  fulfil(group.yardstick_promise, group.shared_times.yardsticks_s, run_part, [&group] {
     if (group.row->reference.tracked()) {
       return std::make_shared<const op::Yardsticks>();
     }
+    const core::Span span("yardsticks");
     const op::ReferenceRequest request{&group.params, group.unrounded, group.sample};
     return std::make_shared<const op::Yardsticks>(group.row->reference.yardsticks(request));
   });
-  group.times.yardsticks_s = watch.seconds();
   // Cases are compared in their order, each as soon as its rounding is there: so the total error's values, which all of
   // them want, come first, unless a rounding gives them for nothing.
   const auto identity = std::ranges::find_if(group.in_order, [](const auto& rounding) { return rounding->identity; });
@@ -101,7 +117,8 @@ void compute_references(Group& group, const RunPart& run_part) {
   const bool shared =
       identity != group.in_order.end() && (only_identity || group.total_sample.indices == group.sample.indices);
   if (!shared) {
-    fulfil(group.total_promise, run_part, [&group] {
+    fulfil(group.total_promise, group.shared_times.reference_s, run_part, [&group] {
+      const core::Span span("values", "unrounded inputs");
       const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample, true};
       return std::make_shared<const op::Values>(group.row->reference.values(request));
     });
@@ -109,8 +126,14 @@ void compute_references(Group& group, const RunPart& run_part) {
   for (const auto& rounding : group.in_order) {
     compute_rounding(group, *rounding, run_part);
     if (shared && rounding == *identity) {
-      fulfil(group.total_promise, [](const auto& body) { body(); }, [&rounding] { return rounding->values.get(); });
+      fulfil(
+          group.total_promise, group.shared_times.reference_s, [](const auto& body) { body(); },
+          [&rounding] { return rounding->values.get(); });
     }
+  }
+  group.times += group.shared_times;
+  for (const auto& rounding : group.in_order) {
+    group.times.reference_s += rounding->reference_s;
   }
 }
 
@@ -121,6 +144,17 @@ void wait_for_references(const Group& group, const Rounding& rounding) {
   group.yardsticks.wait();
   group.total.wait();
   rounding.values.wait();
+}
+
+StageTimes times_of(const Group& group, const PreparedCase& prepared) {
+  StageTimes times{.inputs_s = prepared.inputs_s};
+  if (prepared.begins_group) {
+    times += group.shared_times;
+  }
+  if (prepared.begins_rounding) {
+    times.reference_s += prepared.rounding->reference_s;
+  }
+  return times;
 }
 
 }  // namespace numcheck::prepare

@@ -11,6 +11,7 @@
 #include "core/buffer.hpp"
 #include "core/cancel.hpp"
 #include "core/parallel.hpp"
+#include "core/trace.hpp"
 #include "run/work_watch.hpp"
 #include "worker/pool.hpp"
 
@@ -133,7 +134,9 @@ void CaseFlights::wait_if_failures_stop(const Flight& flight) {
 }
 
 void CaseFlights::judge(Flight& flight, const Run& run) {
+  const plan::Case& c = cases_[flight.index];
   const core::SerialSection serial(flight.shared->is_small);
+  const core::TraceSection section(options_.workers.trace, "judge", {.name = c.id});
   const auto broken = [&](verdict::Status status, std::string why) {
     verdict::RunResult result;
     result.run = run.report;
@@ -141,8 +144,7 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
     result.failing = std::move(why);
     flight.result.runs.push_back(std::move(result));
   };
-  prepare::wait_for_references(*flight.shared->group, *flight.prepared.rounding);  // that time is theirs
-  const plan::Case& c = cases_[flight.index];
+  wait_for_references(flight);
   const auto work = stop_.work().begin(fmt::format("the comparison of {}", c.id),
                                        {.time_s = c.timeout_s.value_or(options_.workers.timeout_s)});
   try {
@@ -159,7 +161,17 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
   flight.result.times.device_s += run.report.device_s;
 }
 
+void CaseFlights::wait_for_references(Flight& flight) {
+  const core::Span span("wait for references");
+  const prepare::Group& group = *flight.shared->group;
+  prepare::wait_for_references(group, *flight.prepared.rounding);
+  if (flight.result.runs.empty()) {
+    flight.result.times += prepare::times_of(group, flight.prepared);
+  }
+}
+
 void CaseFlights::compare(Flight& flight, const Run& run) {
+  const core::Span span("comparison");
   const machine::Device& device = handshake_->hello().device;
   prepare::Group& group = *flight.shared->group;
   verdict::EvaluationContext context{&group,
@@ -179,6 +191,7 @@ void CaseFlights::explain(Flight& flight, const Run& run) {
     return;
   }
   const plan::Case& c = cases_[flight.index];
+  const core::Span span("diagnosis");
   const auto work = stop_.work().begin(fmt::format("the diagnosis of {}", c.id),
                                        {.time_s = c.timeout_s.value_or(options_.workers.timeout_s)});
   try {
@@ -200,6 +213,7 @@ void CaseFlights::show_tensors(const Flight& flight, const verdict::EvaluationCo
   if (!options_.on_tensors || !runs.back().run.error.empty()) {
     return;
   }
+  const core::Span span("keep tensors");
   std::vector<const op::OutputValues*> expected;
   for (const op::Port& port : flight.prepared.ports) {
     if (port.role == op::Role::output || port.role == op::Role::amax) {
@@ -257,6 +271,7 @@ void CaseFlights::finish_with(std::size_t index, verdict::Status status, std::st
 }
 
 void CaseFlights::finish(std::size_t index, const verdict::CaseResult& result) {
+  const core::TraceSection section(options_.workers.trace, "judge", {.name = cases_[index].id});
   const bool has_worker = handshake_ && !handshake_->fails();
   results_.finish(index, result, has_worker);
   if (stop_.must_stop()) {

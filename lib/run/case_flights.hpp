@@ -56,6 +56,8 @@ class CaseFlights {
   /// No case starts after the last failure that is allowed, so the worker has to wait for the verdict.
   void wait_if_failures_stop(const Flight& flight);
   void judge(Flight& flight, const Run& run);
+  /// Before the first run is judged, adds what inputs and references of the case took.
+  void wait_for_references(Flight& flight);
   void compare(Flight& flight, const Run& run);
   /// Adds what explain_failure says of the last run to its findings.
   void explain(Flight& flight, const Run& run);

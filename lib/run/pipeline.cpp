@@ -13,31 +13,29 @@
 
 #include <fmt/format.h>
 
-#include "core/cancel.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/kept_blocks.hpp"
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
+#include "core/trace.hpp"
 #include "machine/memory.hpp"
 #include "prepare/group.hpp"
 #include "run/budget_order.hpp"
 #include "run/case_flights.hpp"
+#include "run/group_work.hpp"
 #include "run/handshake.hpp"
 #include "run/memory_gate.hpp"
 #include "run/reference_time.hpp"
 #include "run/result_collector.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
-#include "run/work_watch.hpp"
 #include "worker/start_thread.hpp"
 
 namespace numcheck::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Operations per second of a reference on one slow core without a BLAS, with a margin.
-constexpr double kSlowestFlops = 1e8;
 
 /// Groups below both limits take about a millisecond of one core.
 constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
@@ -68,7 +66,8 @@ class Pipeline {
         results_(cases, options),
         pool_(pool),
         stop_(options, results_, pool),
-        flights_(cases, options, handshake_, results_, stop_, pool) {}
+        flights_(cases, options, handshake_, results_, stop_, pool),
+        work_(cases, catalog, options, flights_, results_, stop_, pool) {}
 
   /// After an exception, waits for cases in progress, which refer to this object.
   ~Pipeline() {
@@ -84,6 +83,7 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   PipelineResult run(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+    const core::TraceSection section(options_.workers.trace, "coordinator");
     const auto start = Clock::now();
     const std::vector<std::size_t> selected = results_.restore(done);
     if (!selected.empty()) {
@@ -115,7 +115,10 @@ class Pipeline {
       run_group(groups[i]);
     }
     run_admitted();
-    flights_.wait_idle();
+    {
+      const core::Span span("wait for cases");
+      flights_.wait_idle();
+    }
     if (!handshake_->fails() || !stop_.must_stop()) {
       hello_ = handshake_->hello();
     }
@@ -131,10 +134,10 @@ class Pipeline {
 
   void run_group(const prepare::GroupPlan& whole) {
     const bool without_answer = needs_no_answer(whole);
-    if (!without_answer) {
-      if (!survey_->is_answered(whole)) {
-        run_admitted();  // so that workers have something to do meanwhile
-      }
+    if (!without_answer && !survey_->is_answered(whole)) {
+      run_admitted();  // so that workers have something to do meanwhile
+      const core::TraceSection section(options_.workers.trace, "coordinator", subject_of(cases_, whole));
+      const core::Span span("wait for answers");
       survey_->wait(whole);
     }
     prepare::GroupPlan group{.key = whole.key, .cases = {}};
@@ -166,10 +169,12 @@ class Pipeline {
 
   void run_part(prepare::GroupPlan plan) {
     const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan);
-    const bool small = bytes < kSmallBytes && flops_of(plan) < kSmallFlops;
+    const bool small = bytes < kSmallBytes && flops_of(cases_, plan) < kSmallFlops;
     std::optional<MemoryGate::Lease> memory = small ? memory_.try_acquire(bytes) : std::nullopt;
     if (!memory) {
       run_admitted();
+      const core::TraceSection section(options_.workers.trace, "coordinator", subject_of(cases_, plan));
+      const core::Span span("wait for memory");
       memory.emplace(memory_.acquire(bytes, [this] { return stop_.must_stop(); }));
     }
     if (stop_.must_stop()) {
@@ -181,19 +186,10 @@ class Pipeline {
     }
   }
 
-  /// A group that has its memory, and what becomes of it.
-  struct Admitted {
-    prepare::GroupPlan plan;
-    MemoryGate::Lease memory;
-    bool small;
-    prepare::PreparedGroup made;
-    std::shared_ptr<SharedGroup> shared;  ///< empty if its inputs cannot be prepared
-  };
-
   /// Runs the groups that have been admitted: several small ones side by side, except that cases are submitted in order.
   void run_admitted() {
-    std::vector<Admitted> groups = std::exchange(admitted_, {});
-    if (stop_.must_stop()) {
+    std::vector<AdmittedGroup> groups = std::exchange(admitted_, {});
+    if (groups.empty() || stop_.must_stop()) {
       return;
     }
     const auto for_each_group = [&groups](const auto& body) {
@@ -203,105 +199,34 @@ class Pipeline {
         core::parallel_for(groups.size(), [&](std::size_t i) { body(groups[i]); });
       }
     };
-    for (const Admitted& group : groups) {
+    for (const AdmittedGroup& group : groups) {
       started_.insert(group.plan.cases.begin(), group.plan.cases.end());
     }
-    for_each_group([this](Admitted& group) { prepare(group); });
+    core::Span span("groups");
+    span.note([&groups] { return core::counted(static_cast<double>(groups.size()), "group"); });
+    for_each_group([this](AdmittedGroup& group) { work_.prepare(group); });
     std::exception_ptr failure;
     try {
-      std::ranges::for_each(groups, [this](Admitted& group) { submit(group); });
+      std::ranges::for_each(groups, [this](AdmittedGroup& group) { submit(group); });
     } catch (...) {
       failure = std::current_exception();  // cases that were submitted wait for their references
     }
-    for_each_group([this](const Admitted& group) { compute_references(group); });
+    for_each_group([this](const AdmittedGroup& group) { work_.compute_references(group); });
     if (failure) {
       std::rethrow_exception(failure);
     }
   }
 
-  void prepare(Admitted& group) {
-    const core::SerialSection serial(group.small);
-    // Each case may need inputs of its own, which may come from a reference.
-    const double limit_s = static_cast<double>(group.plan.cases.size()) * time_limit(group.plan);
-    const auto work =
-        stop_.work().begin(fmt::format("the inputs of {}", cases_[group.plan.cases.front()].id), {.time_s = limit_s});
-    try {
-      const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
-      work.run([&] {
-        group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
-      });
-      if (!options_.on_tensors && prepare::may_stream(cases_, group.plan, *group.made.group->row)) {
-        prepare::stream(*group.made.group);
-      }
-    } catch (const core::Cancelled&) {
-      return;  // they were never started
-    } catch (const OutOfTime& limit) {
-      for (const std::size_t index : group.plan.cases) {
-        flights_.time_out(index, fmt::format("{}; the device was not asked", limit.what()));
-      }
-      return;
-    } catch (const std::exception& failure) {
-      for (const std::size_t index : group.plan.cases) {
-        flights_.fail(index, fmt::format("cannot prepare the inputs: {}", failure.what()));
-      }
-      return;
-    }
-    group.shared = std::make_shared<SharedGroup>(std::move(group.memory), std::move(group.made.group), group.small);
-  }
-
-  void submit(Admitted& group) {
+  void submit(AdmittedGroup& group) {
     for (std::size_t i = 0; group.shared && i < group.made.cases.size(); ++i) {
       flights_.submit(group.plan.cases[i], group.shared, std::move(group.made.cases[i]));
     }
-  }
-
-  void compute_references(const Admitted& group) {
-    if (!group.shared) {
-      return;
-    }
-    const core::SerialSection serial(group.small);
-    const prepare::GroupPlan& plan = group.plan;
-    {
-      const auto work = stop_.work().begin(
-          fmt::format("the reference of {}", cases_[plan.cases.front()].id),
-          {.time_s = time_limit(plan), .stuck_s = options_.reference_grace_s + flops_of(plan) / kSlowestFlops});
-      std::exception_ptr out_of_time;  // the others would take as long
-      prepare::compute_references(*group.shared->group, [&](const std::function<void()>& part) {
-        if (out_of_time) {
-          std::rethrow_exception(out_of_time);
-        }
-        try {
-          work.run(part);
-        } catch (const OutOfTime&) {
-          out_of_time = std::current_exception();
-          throw;
-        }
-      });
-    }
-    results_.add_times(*group.shared->group);
-  }
-
-  /// The longest of its cases.
-  [[nodiscard]] double time_limit(const prepare::GroupPlan& plan) const {
-    double limit_s = 0;
-    for (const std::size_t index : plan.cases) {
-      limit_s = std::max(limit_s, cases_[index].timeout_s.value_or(options_.workers.timeout_s));
-    }
-    return limit_s;
   }
 
   /// Of the budget, for blocks that are kept between cases.
   static std::uint64_t to_keep(std::uint64_t budget) {
     constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
     return std::min(budget / 4, kMost);
-  }
-
-  [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
-    double flops = 0;
-    for (const std::size_t index : plan.cases) {
-      flops += cases_[index].op->flops(cases_[index].params);
-    }
-    return flops;
   }
 
   /// Records cases that were never started, or given up.
@@ -326,11 +251,12 @@ class Pipeline {
   std::optional<Survey> survey_;
   std::optional<Handshake> handshake_;
   CaseFlights flights_;
+  GroupWork work_;
   worker::WorkerHello hello_;
   std::size_t over_budget_ = 0;
   bool ended_ = false;
-  std::set<std::size_t> started_;   ///< cases whose inputs were prepared
-  std::vector<Admitted> admitted_;  ///< small groups that wait for others to be run with
+  std::set<std::size_t> started_;        ///< cases whose inputs were prepared
+  std::vector<AdmittedGroup> admitted_;  ///< small groups that wait for others to be run with
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/trace.hpp"
 #include "prepare/grouping.hpp"
 #include "report/record_json.hpp"
 #include "report/summary.hpp"
@@ -54,11 +55,13 @@ std::vector<std::size_t> ResultCollector::restore(const std::vector<std::pair<co
 }
 
 void ResultCollector::finish(std::size_t index, const verdict::CaseResult& result, bool keep) {
+  const core::Span span("record");
   nlohmann::json record = report::to_json(result);
   record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
   const std::lock_guard lock(mutex_);
   result_.cases[index] = {result.status, std::move(record)};
-  result_.times.stages += result.times;
+  result_.times.stages.device_s += result.times.device_s;  // those of groups come with add_times
+  result_.times.stages.comparison_s += result.times.comparison_s;
   ++finished_;
   finished_cost_s_ += predicted_cost_s(cases_[index]);
   failed_ += counts_as_failure(result.status) ? 1 : 0;

@@ -23,7 +23,7 @@ class ResultCollector {
 
   /// Adds a finished case and calls PipelineOptions::on_progress; also on_finished if `keep`.
   void finish(std::size_t index, const verdict::CaseResult& result, bool keep);
-  /// Adds a group's times to the sums.
+  /// Adds a group's times to the sums: some or all of its cases may end without a result.
   void add_times(const prepare::Group& group);
 
   [[nodiscard]] bool is_finished(std::size_t index) const;

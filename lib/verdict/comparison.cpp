@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "data/inputs.hpp"
 #include "metric/bound_size.hpp"
 #include "verdict/conversion.hpp"
@@ -61,7 +62,10 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   const Expectation expectation(context, compared, model);
   const metric::CompareInput& input = expectation.input();
   auto entry = std::make_shared<ComparisonCache::Entry>();
-  entry->statistics = metric::compare(input);
+  {
+    const core::Span span("compare", port.name);
+    entry->statistics = metric::compare(input);
+  }
   if (input.sample->all() && input.source == nullptr) {
     compared.measure_in_code_ulps(input.expected, entry->statistics);
   }
@@ -93,6 +97,7 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   if (context.gates_only) {
     return entry;
   }
+  const core::Span span("certify", port.name);
   if (input.source != nullptr) {
     entry->certificate = tolerance::certify(input, wrong_formulas(context, port, input));
     return entry;  // what is wrong with it is found where all rows are there

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/trace.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/conversion.hpp"
@@ -91,6 +92,7 @@ void judge_by_slow_gates(const EvaluationContext& context, const worker::RunRepo
 
 OutputResult evaluate_port(const EvaluationContext& context, const worker::RunReport& run, std::size_t index,
                            const tolerance::RunFacts& facts) {
+  const core::Span span("judge", context.prepared->ports[index].name);
   const plan::Case& c = *context.prepared->c;
   const ComparedPort compared(*context.prepared, context.host, index, run);
   const op::Port& port = compared.port();
@@ -118,6 +120,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   judge_bits(context, compared, output.criteria);
   if (!context.gates_only || std::ranges::none_of(output.criteria, has_wrong_numbers)) {
+    const core::Span slow("slow gates", port.name);
     judge_by_slow_gates(context, run, compared, model, output);
   }
   if (!all_ok(output.criteria)) {
@@ -220,6 +223,7 @@ std::shared_ptr<const op::Values> values_given(const EvaluationContext& context,
                                                const std::vector<op::Operand>& inputs) {
   std::shared_ptr<const op::Values> values = context.cache->find_values(key);
   if (values == nullptr) {
+    const core::Span span("values", "what the run left");
     const op::ReferenceRequest request{&context.group->params, inputs, context.group->sample};
     values = std::make_shared<const op::Values>(context.group->row->reference.values(request));
     context.cache->store_values(key, values);

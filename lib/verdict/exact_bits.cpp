@@ -11,6 +11,7 @@
 #include "core/codec.hpp"
 #include "core/counted.hpp"
 #include "core/parallel.hpp"
+#include "core/trace.hpp"
 #include "metric/reader.hpp"
 #include "tolerance/gate_table.hpp"
 
@@ -87,6 +88,7 @@ void judge_bits(const EvaluationContext& context, const ComparedPort& compared,
   if (port.role != op::Role::output || !expected_values(context, port).bit_exact || exact == criteria.end()) {
     return;
   }
+  const core::Span span("bits", port.name);
   const bool moved = context.group->row->reference.moved != nullptr;
   const Wrong wrong = moved ? other_than_moved(context, compared) : zeros_of_other_sign(context, compared);
   if (wrong.count == 0) {

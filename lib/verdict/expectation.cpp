@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "tolerance/largest_error.hpp"
 
 namespace numcheck::verdict {
@@ -99,6 +100,7 @@ std::span<const std::byte> without_outside(const op::Port& port, std::span<const
 
 Expectation::Expectation(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& model)
     : port_(compared.port()) {
+  const core::Span span("expect", port_.name);
   expect(context, model);
   const bool amax = port_.role == op::Role::amax;
   const std::span<const op::OutputValues::Range> outside = expected_values(context, port_).outside;

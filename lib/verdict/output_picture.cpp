@@ -5,6 +5,7 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "metric/reader.hpp"
 #include "verdict/evaluate.hpp"
 #include "verdict/expectation.hpp"
@@ -42,6 +43,7 @@ OutputWindow window_around(std::int64_t worst, const ComparedPort& compared, con
 
 OutputPicture picture_of(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& model,
                          const OutputResult& output, bool is_wrong) {
+  const core::Span span("picture", output.port);
   const Expectation expectation(context, compared, model);
   OutputPicture picture;
   picture.map = metric::error_map(expectation.input());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "verdict/decoded_outputs.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/wrong_formulas.hpp"
@@ -48,6 +49,7 @@ void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
   if (context.group->row->reference.findings == nullptr) {
     return;
   }
+  const core::Span span("own gates");
   std::vector<std::string> failed;  // without the op's own gates, and diagnosed
   for (const OutputResult& output : result.outputs) {
     if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {

@@ -5,10 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/counted.hpp"
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "worker/plain_block.hpp"
 #include "worker/pool.hpp"
 #include "worker/start_thread.hpp"
+#include "worker/task_spans.hpp"
 
 namespace numcheck::worker {
 namespace {
@@ -86,6 +89,7 @@ class InProcessPool final : public Pool {
 
   /// The executor is created, used and destroyed on this thread, because CUDA contexts are bound to threads.
   void serve() {
+    const core::TraceSection section(options_.trace, "worker");
     std::unique_ptr<Executor> executor;
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -122,6 +126,7 @@ class InProcessPool final : public Pool {
   }
 
   std::unique_ptr<Executor> make(std::exception_ptr& error) const {
+    const core::Span span("start worker");
     try {
       return options_.factory(options_.device);
     } catch (...) {
@@ -169,6 +174,8 @@ class InProcessPool final : public Pool {
   }
 
   void answer(std::unique_ptr<Executor>& executor, const Question& question) {
+    core::Span span("answer questions");
+    span.note([&question] { return core::counted(static_cast<double>(question.cases.size()), "case"); });
     check_device(executor);
     bool accepted = true;
     for (std::size_t i = 0; i < question.cases.size() && accepted; ++i) {
@@ -192,8 +199,11 @@ class InProcessPool final : public Pool {
       outcome = not_started(cancelled);
     } else {
       std::exception_ptr failure;
+      const RunSink on_run = guarded_sink(task, failure);
+      TaskSpans spans(task);
+      spans.start();
       outcome = execute_guarded(*executor, *task.c, task.ports, execute_options(options_, *task.c),
-                                guarded_sink(task, failure));
+                                [&](const RunReport& report) { spans.hand_over(report, on_run); });
       handle_outcome(executor, *task.c, outcome);
       if (failure) {
         outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/trace.hpp"
+
 namespace numcheck::worker {
 namespace {
 
@@ -74,6 +76,8 @@ void WorkTracker::wait() {
 
 bool finish_task(Task&& finished, const Outcome& outcome, WorkTracker& tracker) {
   const Task task = std::move(finished);
+  const core::TraceSection section(core::current_trace().trace, "worker", {.name = task.c->id});
+  const core::Span span("hand over");
   try {
     if (task.on_end) {
       task.on_end(outcome);

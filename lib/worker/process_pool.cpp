@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/counted.hpp"
 #include "core/error.hpp"
+#include "core/trace.hpp"
 #include "machine/memory.hpp"
 #include "worker/arena.hpp"
 #include "worker/lane.hpp"
@@ -141,6 +143,7 @@ class ProcessPool final : public Pool {
   }
 
   void serve(Lane& lane) {
+    const core::TraceSection section(options_.trace, "worker");
     Slot worker;
     Lock lock(mutex_);
     for (;;) {
@@ -291,6 +294,8 @@ class ProcessPool final : public Pool {
       deliver(index, outcome);
     };
     bool started = true;
+    core::Span span("answer questions");
+    span.note([&cases] { return core::counted(static_cast<double>(cases.size()), "case"); });
     try {
       started = worker->ask(number, cases, on_answer).has_value();
     } catch (...) {

@@ -221,13 +221,14 @@ std::optional<Outcome> WorkerProcess::handle_message(Running& running, FromWorke
   if (const auto* started = std::get_if<Started>(&decoded)) {
     if (started->task == running.number && !std::exchange(running.started, true)) {
       running.deadline = Clock::now() + seconds(running.limit_s);
+      running.spans.start();
       return std::nullopt;
     }
   } else if (const auto* done = std::get_if<RunDone>(&decoded)) {
     if (done->task == running.number && running.started) {
       check_report(done->report, running.task);
       const auto paused = Clock::now();
-      running.on_run(done->report);
+      running.spans.hand_over(done->report, running.on_run);
       running.deadline += Clock::now() - paused;
       return channel_.send(encode(Ack{running.number})) ? std::nullopt : std::optional(died());
     }
@@ -248,6 +249,7 @@ Outcome WorkerProcess::end_after(WaitResult received, double limit_s) {
 }
 
 std::optional<Outcome> WorkerProcess::run(std::uint64_t number, const Task& task, const RunSink& on_run) {
+  TaskSpans spans(task);
   try {
     if (!send_task(number, task)) {
       death_reason_ = died().reason;
@@ -257,7 +259,8 @@ std::optional<Outcome> WorkerProcess::run(std::uint64_t number, const Task& task
     return send_failed(error);
   }
   const double limit_s = task.c->timeout_s.value_or(options_.timeout_s);
-  Running running{number, task, on_run, limit_s, Clock::now() + seconds(std::max(limit_s, options_.answer_timeout_s))};
+  Running running{number, task,    on_run,
+                  spans,  limit_s, Clock::now() + seconds(std::max(limit_s, options_.answer_timeout_s))};
   Message message;
   for (;;) {
     const WaitResult received = wait_for_message(message, running.deadline);

@@ -18,6 +18,7 @@
 #include "worker/output_tail.hpp"
 #include "worker/protocol.hpp"
 #include "worker/spawn.hpp"
+#include "worker/task_spans.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::worker {
@@ -68,6 +69,7 @@ class WorkerProcess {
     std::uint64_t number;
     const Task& task;
     const RunSink& on_run;
+    TaskSpans& spans;
     double limit_s;
     Clock::time_point deadline;
     bool started = false;

@@ -7,8 +7,21 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/trace.hpp"
 
 namespace numcheck::worker {
+namespace {
+
+/// "NVIDIA_TF32_OVERRIDE=0 CUBLAS_WORKSPACE_CONFIG=(unset)"
+std::string words_of(const WorkerKey& key) {
+  std::string text = key.version;
+  for (const auto& [name, value] : key.environment) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value.value_or("(unset)"));
+  }
+  return text;
+}
+
+}  // namespace
 
 void WorkerRoster::mark_busy(WorkerProcess& worker) {
   busy_.insert(&worker);
@@ -72,6 +85,8 @@ bool WorkerRoster::prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess
 
 std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
   lock.unlock();
+  core::Span span("start worker");
+  span.note([&lane] { return words_of(lane.key); });
   std::unique_ptr<WorkerProcess> candidate;
   std::variant<WorkerHello, StartFailure> answer = StartFailure{};
   try {

@@ -16,6 +16,10 @@
 #include "plan/case.hpp"
 #include "worker/execution.hpp"
 
+namespace numcheck::core {
+class Trace;
+}
+
 namespace numcheck::worker {
 
 /// A worker's descriptor of the socket to its coordinator.
@@ -70,6 +74,8 @@ struct WorkerOptions {
   /// Receives the reason when a worker that died between two cases is replaced (its device was lost, or it was killed);
   /// no case fails because of it. Called on pool threads; must neither throw nor use the pool.
   std::function<void(const std::string&)> on_replaced;
+  core::Trace* trace =
+      nullptr;  ///< records what the pool's threads do, and all others of a run; null: nothing is recorded
 };
 
 /// The options for this case: without `inject` if inject_only excludes it.

@@ -306,11 +306,11 @@ std::string render_console(const json& raw, const ConsoleOptions& options) {
   }
   for (const auto& part :
        {render_cases(report, options), render_groups(report, options), render_override(report, options),
-        render_precision(report, options), render_libraries(report, options), render_slowest(report, options),
-        render_warnings(report, options), render_failures(report, options), render_causes(report, options),
-        render_known_issues(report, options), render_configurations(report), render_contract(report, options),
-        render_tolerances(report, options), render_unseen_fault(report, options), render_notes(report, options),
-        render_baseline(report, options), render_summary(report, options)}) {
+        render_precision(report, options), render_libraries(report, options), render_warnings(report, options),
+        render_failures(report, options), render_causes(report, options), render_known_issues(report, options),
+        render_configurations(report), render_contract(report, options), render_tolerances(report, options),
+        render_unseen_fault(report, options), render_notes(report, options), render_baseline(report, options),
+        render_slowest(report, options), render_summary(report, options)}) {
     if (!part.empty()) {
       text += "\n";
       text += part;

@@ -14,7 +14,7 @@ struct ConsoleOptions {
   int verbosity = 0;  ///< -1: summary line; 0: failures, table per op x mode x backend, summary; 1: every case; 2: also
                       ///< metrics and stage times
   std::string report_path;  ///< where report.json was written; empty if it was not
-  std::size_t slowest = 0;  ///< cases to list by time
+  std::size_t slowest = 0;  ///< cases to list by time; 0: five with metrics, otherwise none
 };
 
 /// The complete view; of a brief report, what it has. The first lines and the summary line say so if the device is simulated. Text from the report

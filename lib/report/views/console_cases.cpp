@@ -27,6 +27,7 @@ using nlohmann::json;
 
 constexpr std::array kStages = {"inputs", "device", "reference", "yardsticks", "comparison"};
 constexpr std::size_t kMaxShown = 10;  // reasons; the report has all of them
+constexpr std::size_t kSlowest = 5;    // cases shown with metrics and stage times
 
 std::string metric_lines(const json& record) {
   std::string text;
@@ -105,7 +106,8 @@ std::string render_slowest(const json& report, const ConsoleOptions& options) {
     }
     slowest.emplace_back(seconds, &record);
   }
-  const std::size_t shown = std::min(options.slowest, slowest.size());
+  const std::size_t wanted = options.slowest == 0 && options.verbosity > 1 ? kSlowest : options.slowest;
+  const std::size_t shown = std::min(wanted, slowest.size());
   const auto last = slowest.begin() + static_cast<std::ptrdiff_t>(shown);
   std::ranges::partial_sort(slowest, last, std::greater(), &std::pair<double, const json*>::first);
   std::vector<std::vector<Cell>> rows;
