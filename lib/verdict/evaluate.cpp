@@ -124,6 +124,9 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     judge_by_slow_gates(context, run, compared, model, output);
   }
   if (!all_ok(output.criteria)) {
+    if (context.streamed != nullptr) {
+      throw metric::NeedsAllRows();  // to say where, and why
+    }
     if (!context.gates_only && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
       output.findings = diagnosis_of(context, port);
     }

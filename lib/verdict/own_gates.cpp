@@ -80,6 +80,9 @@ void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
     }
   }
   for (OutputResult& output : result.outputs) {
+    if (context.streamed != nullptr && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
+      throw metric::NeedsAllRows();
+    }
     const bool failed_before = std::ranges::find(failed, output.port) != failed.end();
     if (!failed_before && !context.gates_only && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
       const auto port = std::ranges::find(context.prepared->ports, output.port, &op::Port::name);
