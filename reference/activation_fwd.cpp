@@ -30,10 +30,9 @@ class Forward {
 
   /// Elements [begin, end) at once, if there is a kernel for that.
   [[nodiscard]] bool several(const double* x, std::size_t begin, std::size_t end) const {
-    op::OutputValues& out = y_.values();
-    return !copies_ && activation_kernels().values(kind_.function, x + begin, end - begin,
-                                                   {out.value.data() + begin, out.magnitude.data() + begin,
-                                                    out.deviation.data() + begin, nullptr});
+    return !copies_ && activation_kernels().values(
+                           kind_.function, x + begin, end - begin,
+                           {y_.value_at(begin), y_.magnitude_at(begin), y_.deviation_at(begin), nullptr});
   }
 
   void operator()(std::size_t i, double a, double b, bool values_only) const {
@@ -78,7 +77,7 @@ op::Values values(const op::ReferenceRequest& request) {
   TrackedOutput y("y", rows * hidden, request.values_only);
   const Forward forward(p, all_copies(x.data, x.elements()), y);
   core::parallel_chunks(rows * hidden, kElementsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
-    if (gate == 0 && !request.values_only && forward.several(x.data, begin, end)) {
+    if (gate == 0 && forward.several(x.data, begin, end)) {
       return;
     }
     for (std::size_t i = begin; i < end; ++i) {

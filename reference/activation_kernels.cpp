@@ -34,6 +34,9 @@ template <Activation f>
 void put(const double* p, double* value, float* magnitude, float* deviation) {
   const Doubles x = Doubles::load(p);
   Value<f>::exact(x).store(value);
+  if (magnitude == nullptr) {
+    return;
+  }
   const TrackedDoubles y = Value<f>::declared(x);
   store_upward(y.b, magnitude);
   store_upward(root_of(y.v), deviation);
@@ -51,7 +54,7 @@ template <Activation f>
 bool values_of(const double* x, std::size_t count, const NormRow& out) {
   std::size_t i = 0;
   for (; i + kPartLanes <= count; i += kPartLanes) {
-    put<f>(x + i, out.value + i, out.magnitude + i, out.deviation + i);
+    put<f>(x + i, out.value + i, after(out.magnitude, i), after(out.deviation, i));
   }
   if (i < count) {
     double rest[kPartLanes] = {}, value[kPartLanes];
@@ -62,8 +65,10 @@ bool values_of(const double* x, std::size_t count, const NormRow& out) {
     put<f>(rest, value, magnitude, deviation);
     for (std::size_t l = 0; i + l < count; ++l) {
       out.value[i + l] = value[l];
-      out.magnitude[i + l] = magnitude[l];
-      out.deviation[i + l] = deviation[l];
+      if (out.magnitude != nullptr) {
+        out.magnitude[i + l] = magnitude[l];
+        out.deviation[i + l] = deviation[l];
+      }
     }
   }
   return true;

@@ -113,6 +113,11 @@ inline Doubles widened(const NarrowLanes& a) {
 #endif
 }
 
+/// The numbers from there on; null: there are none.
+inline float* after(float* numbers, std::size_t at) {
+  return numbers == nullptr ? nullptr : numbers + at;
+}
+
 /// e^x of each lane, see kernel_math.hpp.
 inline Doubles exponential_of(const Doubles& a) {
   double in[kPartLanes], out[kPartLanes];

@@ -82,8 +82,11 @@ void normalise(const Problem& problem, Outputs& out) {
   const auto rows = static_cast<std::size_t>(problem.p.rows);
   Open open{OpenRows(rows), OpenRows(rows)};
   const auto one = [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); };
-  if constexpr (std::is_same_v<Scalar, Tracked>) {
-    const NormLanes lanes(problem.x, factors, &problem.beta, epsilon_of(problem.p));
+  if constexpr (std::is_same_v<Scalar, tolerance::Flushable>) {
+    core::parallel_for(rows, one);
+  } else {  // lanes have errors, which values alone do not keep
+    const std::vector<Tracked> tracked = gamma_factors<Tracked>(problem.gamma, problem.p);
+    const NormLanes lanes(problem.x, tracked, &problem.beta, epsilon_of(problem.p));
     lanes.for_each_row(
         [&](std::size_t i, const NormLanes::Statistics& row) {
           out.mu.set_terms(i, row.absolute);
@@ -92,8 +95,6 @@ void normalise(const Problem& problem, Outputs& out) {
           return lanes.set(i, row, out.y);
         },
         one);
-  } else {
-    core::parallel_for(rows, one);
   }
   open.means.leave(1, out.mu);
   open.rows.leave(1, out.rsigma);

@@ -85,14 +85,18 @@ struct Row {
       small = small | ((centred > Doubles(0.0)) & (centred < Doubles(kSmallFactor)));
       y = layernorm_output(TrackedDoubles(at), mean, rsigma, factor, TrackedDoubles(beta));
       const Doubles terms = magnitude(factor.y * rsigma.y) * (magnitude(at) + absolute) + magnitude(beta);
-      store_upward(terms, out.terms + to);
+      if (out.terms != nullptr) {
+        store_upward(terms, out.terms + to);
+      }
     } else {
       small = small | ((magnitude(at) > Doubles(0.0)) & (magnitude(at) < Doubles(kSmallFactor)));
       y = rmsnorm_output(TrackedDoubles(at), rsigma, factor);
     }
     y.y.store(out.value + to);
-    store_upward(y.b, out.magnitude + to);
-    store_upward(root_of(y.v), out.deviation + to);
+    if (out.magnitude != nullptr) {
+      store_upward(y.b, out.magnitude + to);
+      store_upward(root_of(y.v), out.deviation + to);
+    }
   }
 };
 
@@ -123,9 +127,11 @@ bool outputs_of(const double* x, std::size_t hidden, const NormStatistics& stati
     row.small = row.small | last.small;
     for (std::size_t l = 0; j + l < hidden; ++l) {
       out.value[j + l] = value[l];
-      out.magnitude[j + l] = magnitudes[l];
-      out.deviation[j + l] = deviation[l];
-      if (kCentred) {
+      if (out.magnitude != nullptr) {
+        out.magnitude[j + l] = magnitudes[l];
+        out.deviation[j + l] = deviation[l];
+      }
+      if (kCentred && out.terms != nullptr) {
         out.terms[j + l] = terms[l];
       }
     }

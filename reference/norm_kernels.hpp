@@ -29,7 +29,7 @@ struct NormColumns {
   const double* beta;  ///< null: RMSNorm
 };
 
-/// Where a row of outputs goes; null: not kept.
+/// Where a row of outputs goes; null: not kept (magnitude and deviation together).
 struct NormRow {
   double* value;
   float* magnitude;

@@ -81,14 +81,12 @@ std::optional<std::vector<NormLanes::Statistics>> NormLanes::statistics(std::siz
 
 bool NormLanes::set(std::size_t row, const Statistics& statistics, TrackedOutput& y) const {
   const auto hidden = static_cast<std::size_t>(x_.cols);
-  op::OutputValues& out = y.values();
   const std::size_t at = row * hidden;
   const Tracked &mean = statistics.mean, &rsigma = statistics.rsigma;
   return kernels_.outputs(x_.data + at, hidden,
                           {{mean.y, mean.b, mean.v}, {rsigma.y, rsigma.b, rsigma.v}, statistics.absolute},
                           {factor_.data(), factor_bound_.data(), factor_variance_.data(), beta_},
-                          {out.value.data() + at, out.magnitude.data() + at, out.deviation.data() + at,
-                           out.terms.empty() ? nullptr : out.terms.data() + at});
+                          {y.value_at(at), y.magnitude_at(at), y.deviation_at(at), y.terms_at(at)});
 }
 
 }  // namespace numcheck::reference

@@ -55,16 +55,17 @@ void normalise(const Problem& problem, Outputs& out) {
   const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
   OpenRows open(static_cast<std::size_t>(problem.p.rows));
   const auto one = [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); };
-  if constexpr (std::is_same_v<Scalar, Tracked>) {
-    const NormLanes lanes(problem.x, factors, nullptr, epsilon_of(problem.p));
+  if constexpr (std::is_same_v<Scalar, tolerance::Flushable>) {
+    core::parallel_for(open.size(), one);
+  } else {  // lanes have errors, which values alone do not keep
+    const std::vector<Tracked> tracked = gamma_factors<Tracked>(problem.gamma, problem.p);
+    const NormLanes lanes(problem.x, tracked, nullptr, epsilon_of(problem.p));
     lanes.for_each_row(
         [&](std::size_t i, const NormLanes::Statistics& row) {
           out.rsigma.set(i, row.rsigma);
           return problem.p.gamma_order != "hf" && lanes.set(i, row, out.y);  // hf rounds a product
         },
         one);
-  } else {
-    core::parallel_for(open.size(), one);
   }
   open.leave(1, out.rsigma);
   open.leave(static_cast<std::size_t>(problem.p.hidden), out.y);

@@ -45,8 +45,24 @@ std::int64_t token_of(const op::RopeParams& p, std::int64_t row) {
   return p.layout == "sbhd" ? token / p.batch : token % p.seq;
 }
 
+/// Of the angles of a token, which its heads share.
 template <class Scalar>
-void rotate(const op::RopeParams& p, bool backward, const double* x, const double* angles, std::size_t first,
+struct Turn {
+  std::vector<Scalar> cosines, sines;
+
+  Turn(const op::RopeParams& p, bool backward, const double* angles) {
+    const auto rotated = static_cast<std::size_t>(p.rotated());
+    cosines.reserve(rotated);
+    sines.reserve(rotated);
+    for (std::size_t i = 0; i < rotated; ++i) {
+      cosines.push_back(cosine(angles[i], Scalar()));
+      sines.push_back(sine(angles[backward ? partner_of(p, i) : i], Scalar()));
+    }
+  }
+};
+
+template <class Scalar>
+void rotate(const op::RopeParams& p, bool backward, const double* x, const Turn<Scalar>& turn, std::size_t first,
             TrackedOutput& out) {
   const auto rotated = static_cast<std::size_t>(p.rotated());
   for (std::size_t i = 0; i < static_cast<std::size_t>(p.dim); ++i) {
@@ -56,8 +72,8 @@ void rotate(const op::RopeParams& p, bool backward, const double* x, const doubl
       continue;
     }
     const std::size_t partner = partner_of(p, i);
-    const Scalar turned = Scalar(x[partner]) * sine(backward ? angles[partner] : angles[i], Scalar());
-    const Scalar kept = Scalar(x[i]) * cosine(angles[i], Scalar());
+    const Scalar turned = Scalar(x[partner]) * turn.sines[i];
+    const Scalar kept = Scalar(x[i]) * turn.cosines[i];
     const bool minus = is_first_of_pair(p, i) != backward;
     out.set(first + i, minus ? kept - turned : kept + turned);
     out.set_terms(first + i, std::fabs(tolerance::value_of(kept)) + std::fabs(tolerance::value_of(turned)));
@@ -70,15 +86,17 @@ op::Values values(const op::ReferenceRequest& request, bool backward) {
   const op::Operand& freqs = op::operand_named(request.inputs, "freqs");
   TrackedOutput out(backward ? "dx" : "y", x.elements(), request.values_only);
   out.keep_terms(2);
-  core::parallel_for(static_cast<std::size_t>(x.rows), [&](std::size_t row) {
-    const std::size_t first = row * static_cast<std::size_t>(p.dim);
-    const std::int64_t angle_row = p.start + token_of(p, static_cast<std::int64_t>(row));
-    const double* angles = freqs.data + angle_row * p.rotated();
-    if (request.values_only) {
-      rotate<double>(p, backward, x.data + first, angles, first, out);
-    } else {
-      rotate<Tracked>(p, backward, x.data + first, angles, first, out);
+  const auto all_heads = [&]<class Scalar>(std::int64_t first_row, const Scalar& /*kind*/) {
+    const std::int64_t angle_row = p.start + token_of(p, first_row);
+    const Turn<Scalar> turn(p, backward, freqs.data + angle_row * p.rotated());
+    for (std::int64_t row = first_row; row < first_row + p.heads; ++row) {
+      const auto first = static_cast<std::size_t>(row * p.dim);
+      rotate<Scalar>(p, backward, x.data + first, turn, first, out);
     }
+  };
+  core::parallel_for(static_cast<std::size_t>(x.rows / p.heads), [&](std::size_t group) {
+    const std::int64_t row = static_cast<std::int64_t>(group) * p.heads;
+    request.values_only ? all_heads(row, 0.0) : all_heads(row, Tracked());
   });
   op::Values result;
   result.outputs.push_back(std::move(out).take());

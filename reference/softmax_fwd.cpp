@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,19 +56,21 @@ void for_each_row(const Problem& problem, const Take& take) {
                         });
 }
 
-void set_row(const Problem& problem, std::size_t index, std::vector<Tracked>& y, TrackedOutput& out) {
-  const bool determined = softmax_row<Tracked>(problem.row(index), y);
+template <class Scalar>
+void set_row(const Problem& problem, std::size_t index, std::vector<Scalar>& y, TrackedOutput& out) {
+  const bool determined = softmax_row<Scalar>(problem.row(index), y);
   const std::size_t first = index * y.size();
   for (std::size_t j = 0; j < y.size(); ++j) {
-    if (determined) {
+    if (determined || std::is_same_v<Scalar, double>) {
       out.set(first + j, y[j]);
     } else {
-      out.set_undetermined(first + j, y[j].y);
+      out.set_undetermined(first + j, tolerance::value_of(y[j]));
     }
   }
 }
 
-/// Several rows at a time, where that does.
+/// Several rows at a time, where that does. With double, without errors.
+template <class Scalar>
 void set_values(const Problem& problem, TrackedOutput& out) {
   const auto sk = static_cast<std::size_t>(problem.p.sk);
   const std::size_t rows = problem.x->elements() / sk, lanes = softmax_lanes();
@@ -80,17 +83,9 @@ void set_values(const Problem& problem, TrackedOutput& out) {
     if (softmax_rows(together, first * sk, out)) {
       return;
     }
-    std::vector<Tracked> y(sk);
+    std::vector<Scalar> y(sk);
     for (std::size_t i = first; i < last; ++i) {
-      set_row(problem, i, y, out);
-    }
-  });
-}
-
-void set_values_only(const Problem& problem, TrackedOutput& out) {
-  for_each_row<double>(problem, [&out](std::size_t first, const std::vector<double>& y, bool) {
-    for (std::size_t j = 0; j < y.size(); ++j) {
-      out.set(first + j, y[j]);
+      set_row<Scalar>(problem, i, y, out);
     }
   });
 }
@@ -112,9 +107,9 @@ op::Values values(const op::ReferenceRequest& request) {
   const op::Operand* mask = op::find_operand(request.inputs, "mask");
   TrackedOutput y("y", x.elements(), request.values_only);
   if (request.values_only) {
-    set_values_only({p, &x, mask, scale}, y);
+    set_values<double>({p, &x, mask, scale}, y);
   } else {
-    set_values({p, &x, mask, scale}, y);
+    set_values<Tracked>({p, &x, mask, scale}, y);
     if (scale != exact) {
       set_ideal({p, &x, mask, exact}, y);
       y.values().ideal_note = fmt::format("the scale {:.8g} is rounded to {} first, as TransformerEngine does: {:.8g}",

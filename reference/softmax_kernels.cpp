@@ -64,14 +64,16 @@ void put(const double* x, double scale, const SoftmaxStatistics& row, double* va
       exponential_of_score(Doubles::load(x), Doubles(scale), Doubles(row.maximum), Doubles(row.bound));
   const TrackedDoubles y = softmax_probability(e * factor);
   y.y.store(value);
-  store_upward(y.b, magnitude);
-  store_upward(root_of(y.v), deviation);
+  if (magnitude != nullptr) {
+    store_upward(y.b, magnitude);
+    store_upward(root_of(y.v), deviation);
+  }
 }
 
 void outputs(const double* x, std::size_t columns, double scale, const SoftmaxStatistics& row, const NormRow& out) {
   std::size_t j = 0;
   for (; j + kPartLanes <= columns; j += kPartLanes) {
-    put(x + j, scale, row, out.value + j, out.magnitude + j, out.deviation + j);
+    put(x + j, scale, row, out.value + j, after(out.magnitude, j), after(out.deviation, j));
   }
   if (j < columns) {
     double rest[kPartLanes] = {}, value[kPartLanes];
@@ -82,8 +84,10 @@ void outputs(const double* x, std::size_t columns, double scale, const SoftmaxSt
     put(rest, scale, row, value, magnitude, deviation);
     for (std::size_t l = 0; j + l < columns; ++l) {
       out.value[j + l] = value[l];
-      out.magnitude[j + l] = magnitude[l];
-      out.deviation[j + l] = deviation[l];
+      if (out.magnitude != nullptr) {
+        out.magnitude[j + l] = magnitude[l];
+        out.deviation[j + l] = deviation[l];
+      }
     }
   }
 }

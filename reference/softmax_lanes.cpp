@@ -58,12 +58,11 @@ bool softmax_rows(std::span<const SoftmaxRow> rows, std::size_t first, TrackedOu
   norm_kernels().interleave(rows.front().x, columns, interleaved.data());
   TrackedLanes sums;
   kernels.sums(interleaved.data(), columns, scale, maximum.data(), bound.data(), sums);
-  op::OutputValues& out = y.values();
   for (std::size_t l = 0; l < rows.size(); ++l) {
     const Tracked factor = detail::reciprocal(Tracked(sums.y[l], sums.b[l], sums.v[l]));
     const std::size_t at = first + l * columns;
     kernels.outputs(rows[l].x, columns, scale, {maximum[l], bound[l], {factor.y, factor.b, factor.v}},
-                    {out.value.data() + at, out.magnitude.data() + at, out.deviation.data() + at, nullptr});
+                    {y.value_at(at), y.magnitude_at(at), y.deviation_at(at), nullptr});
   }
   return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -101,14 +102,23 @@ class TrackedOutput {
   void set_ideal(std::size_t i, double y) { out_.ideal[i] = y; }
 
   [[nodiscard]] op::OutputValues& values() noexcept { return out_; }
+  /// Where its numbers from element i on go; null: not kept.
+  [[nodiscard]] double* value_at(std::size_t i) { return out_.value.data() + i; }
+  [[nodiscard]] float* magnitude_at(std::size_t i) { return at(out_.magnitude, i); }
+  [[nodiscard]] float* deviation_at(std::size_t i) { return at(out_.deviation, i); }
+  [[nodiscard]] float* terms_at(std::size_t i) { return at(out_.terms, i); }
   [[nodiscard]] op::OutputValues take() && { return std::move(out_); }
 
  private:
   /// Rounds up to FP32, to infinity beyond its range, where the comparison falls back on B. NaN (of a NaN value) is not a bound,
   /// and none is needed: such elements are not judged by it.
   static float upward(double x) {
-    const auto nearest = static_cast<float>(x);
-    return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+    const auto nearest = static_cast<float>(x);  // not negative: then the next number has the next bits
+    return static_cast<double>(nearest) < x ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) + 1) : nearest;
+  }
+
+  static float* at(core::Buffer<float>& numbers, std::size_t i) {
+    return numbers.empty() ? nullptr : numbers.data() + i;
   }
 
   op::OutputValues out_;

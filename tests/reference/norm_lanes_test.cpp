@@ -36,6 +36,7 @@ bool same_bits(const core::Buffer<T>& all, const core::Buffer<T>& row, std::size
 template <class P>
 void expect_rows_alone(P p, const Inputs& inputs, const char* what) {
   const op::Values all = testing::evaluate(testing::problem_of(p), inputs);
+  const op::Values values = testing::evaluate(testing::problem_of(p), inputs, true);
   P alone = p;
   alone.rows = 1;
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -43,7 +44,11 @@ void expect_rows_alone(P p, const Inputs& inputs, const char* what) {
     const auto first = static_cast<std::ptrdiff_t>(i) * p.hidden;
     row["x"] = {inputs.at("x").begin() + first, inputs.at("x").begin() + first + p.hidden};
     const op::Values one = testing::evaluate(testing::problem_of(alone), row);
+    const op::Values value = testing::evaluate(testing::problem_of(alone), row, true);
     for (std::size_t n = 0; n < one.outputs.size(); ++n) {
+      EXPECT_TRUE(values.outputs[n].magnitude.empty());
+      EXPECT_TRUE(same_bits(values.outputs[n].value, value.outputs[n].value, i * value.outputs[n].value.size()))
+          << what << " " << values.outputs[n].port << " without errors, row " << i;
       const op::OutputValues &got = all.outputs[n], &expected = one.outputs[n];
       const std::size_t at = i * expected.value.size();
       EXPECT_TRUE(same_bits(got.value, expected.value, at)) << what << " " << got.port << ", row " << i;
