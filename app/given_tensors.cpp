@@ -75,6 +75,24 @@ nlohmann::json json_of(const std::string& name, const std::string& text) {
   return json;
 }
 
+/// Of a file of run --keep-tensors.
+std::optional<plan::Case> case_of(const data::TensorFile& file) {
+  const auto text = file.texts().find("exec");
+  return text == file.texts().end() ? std::nullopt
+                                    : std::optional(plan::case_from_json(json_of(text->first, text->second), &find_op));
+}
+
+/// Whether the inputs are what an exact leg draws: others are summed with roundings, whatever the file says.
+bool has_small_integers(const data::TensorFile& file, const plan::Case& c) {
+  constexpr double kLargest = 4096;
+  const auto is_one = [](double x) { return std::fabs(x) <= kLargest && x == std::trunc(x); };
+  return std::ranges::all_of(c.op->ports(c.params, *c.mode), [&](const op::Port& port) {
+    const auto tensor = std::ranges::find(file.tensors(), port.name, &data::FileTensor::name);
+    return port.role != op::Role::input || tensor == file.tensors().end() ||
+           std::ranges::all_of(data::values_of(*tensor).span(), is_one);
+  });
+}
+
 void add(diagnose::GatherRequest& request, const std::string& port, const data::FileTensor& tensor, bool may_be_other) {
   if (std::ranges::find(request.tensors, port, &NamedTensor::port) != request.tensors.end()) {
     throw core::UsageError(fmt::format("{} is given twice", port));
@@ -184,6 +202,12 @@ diagnose::GatherRequest GivenTensors::with_file(diagnose::GatherRequest request,
     }
     return is_missing;
   });
+  request.exact_leg = false;
+  request.ran = {};
+  if (const std::optional<plan::Case> c = case_of(file); c.has_value() && c->op == request.op && are_as_kept()) {
+    take_run(file, *c, request);
+    request.ran.drawn.reset();  // inputs may be those of the first file
+  }
   if (missing.size() == outputs.size()) {
     throw core::UsageError(fmt::format("--against: {} has no {}; it has {}", against.path, fmt::join(missing, ", "),
                                        diagnose::listing(diagnose::shapes_of(file.tensors()))));
@@ -216,14 +240,20 @@ std::string GivenTensors::failing_of_run() const {
   return "";
 }
 
-/// What the file says of the run that left it. Inputs from other files were not drawn by it.
-void GivenTensors::take_run(const data::TensorFile& file, const plan::Case& c, diagnose::GatherRequest& request) const {
+bool GivenTensors::are_as_kept() const {
+  return opened_.size() == 1 && single_.empty() && names_.empty();
+}
+
+/// What the file says of the run that left it.
+void GivenTensors::take_run(const data::TensorFile& file, const plan::Case& c, diagnose::GatherRequest& request) {
+  if (request.mode != c.mode->name) {
+    return;
+  }
+  request.exact_leg = c.inputs.exact_leg() && has_small_integers(file, c);
   const auto text = file.texts().find("ran");
   if (text != file.texts().end()) {
     request.ran = diagnose::ran_from_json(json_of(text->first, text->second));
-    if (opened_.size() == 1 && options_.inputs.empty()) {
-      request.ran.drawn = c.inputs;
-    }
+    request.ran.drawn = c.inputs;
   }
 }
 
@@ -235,18 +265,14 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
     request.op = find_op(options_.op);
   }
   for (const data::TensorFile& file : opened_) {
-    const auto text = file.texts().find("exec");
-    if (text == file.texts().end()) {
+    const std::optional<plan::Case> kept = case_of(file);
+    if (!kept.has_value() || (request.op != nullptr && request.op != kept->op)) {
       continue;
     }
-    const plan::Case c = plan::case_from_json(json_of(text->first, text->second), &find_op);
-    if (request.op != nullptr && request.op != c.op) {
-      continue;
-    }
+    const plan::Case& c = *kept;
     request.op = c.op;
     request.mode = options_.mode.empty() ? std::string(c.mode->name) : options_.mode;
-    request.exact_leg = c.inputs.exact_leg() && request.mode == c.mode->name;
-    if (request.mode == c.mode->name) {
+    if (are_as_kept()) {
       take_run(file, c, request);
     }
     for (std::size_t i = 0; i < c.params.size(); ++i) {

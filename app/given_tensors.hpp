@@ -52,7 +52,9 @@ class GivenTensors {
  private:
   void read_params(diagnose::GatherRequest& request) const;
   void choose_op(diagnose::GatherRequest& request) const;
-  void take_run(const data::TensorFile& file, const plan::Case& c, diagnose::GatherRequest& request) const;
+  /// Whether all tensors are those of one file, under their own names.
+  [[nodiscard]] bool are_as_kept() const;
+  static void take_run(const data::TensorFile& file, const plan::Case& c, diagnose::GatherRequest& request);
   void read_tensors(diagnose::GatherRequest& request) const;
   void add_by_own_name(diagnose::GatherRequest& request, const data::FileTensor& tensor) const;
   void set_formats(diagnose::GatherRequest& request) const;

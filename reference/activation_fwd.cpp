@@ -30,9 +30,9 @@ class Forward {
 
   /// Elements [begin, end) at once, if there is a kernel for that.
   [[nodiscard]] bool several(const double* x, std::size_t begin, std::size_t end) const {
-    return !copies_ && activation_kernels().values(
-                           kind_.function, x + begin, end - begin,
-                           {y_.value_at(begin), y_.magnitude_at(begin), y_.deviation_at(begin), nullptr});
+    return !copies_ &&
+           activation_kernels().values(kind_.function, x + begin, end - begin,
+                                       {y_.value_at(begin), y_.magnitude_at(begin), y_.deviation_at(begin), nullptr});
   }
 
   void operator()(std::size_t i, double a, double b, bool values_only) const {

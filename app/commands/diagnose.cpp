@@ -107,6 +107,7 @@ class DiagnoseCommand : public Command {
     Answer found = diagnosed(request);
     const std::string failing = given.failing_of_run();
     if (found.diagnosis.kind == diagnose::Diagnosis::Kind::correct && !failing.empty()) {
+      found.failed = failing;
       found.gathered.notes.push_back(fmt::format(
           "the run that left these tensors failed: {}; what it does outside of them shows with --case", failing));
     }
@@ -145,6 +146,7 @@ class DiagnoseCommand : public Command {
   struct Answer {
     diagnose::Gathered gathered;
     diagnose::Diagnosis diagnosis;
+    std::string failed = {};  ///< what right outputs' own run failed at
   };
 
   [[nodiscard]] Answer diagnosed(const diagnose::GatherRequest& request) const {
@@ -173,7 +175,9 @@ class DiagnoseCommand : public Command {
 
   [[nodiscard]] std::string text_of(const Context& context, const Answer& answer) const {
     return context.common.verbosity() < 0
-               ? diagnosis_line(answer.diagnosis, notice_of(answer))
+               ? diagnosis_line(answer.diagnosis, answer.failed.empty()
+                                                      ? notice_of(answer)
+                                                      : "but their run failed: " + core::printable(answer.failed))
                : diagnosis_text(answer.gathered.subject, answer.diagnosis, around(answer),
                                 context.common.verbosity() > 0, context.terminal.colour_on_stdout());
   }

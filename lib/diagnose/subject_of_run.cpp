@@ -89,9 +89,16 @@ nlohmann::json ran_to_json(const verdict::RunResult& result) {
 Ran ran_from_json(const nlohmann::json& object) {
   constexpr int kMostSlices = 1024;  // of any library
   try {
+    const auto observed = object.at("observed").get<std::string>();
     Ran ran{.rounding = worker::rounding_from_json(object.at("rounding")),
-            .observed = model::class_named(object.at("observed").get<std::string>()),
+            .observed = model::class_named(observed),
             .conversion = worker::conversion_from_json(object.at("conversion"))};
+    if (!observed.empty() && !ran.observed.has_value()) {
+      throw core::UsageError(fmt::format("there is no class \"{}\"", observed));
+    }
+    if (ran.conversion.has_value() && core::dtype_info(ran.conversion->format).storage_bytes > 4) {
+      throw core::UsageError("operands are not converted to a longer format");
+    }
     if (ran.rounding.slices < 1 || ran.rounding.slices > kMostSlices) {
       throw core::UsageError(fmt::format("{} slices of k", ran.rounding.slices));
     }

@@ -74,7 +74,8 @@ bool add_conduct(const Subject& subject, Diagnosis& diagnosis) {
 
 void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis) {
   for (const op::Finding& finding : output.findings) {
-    const bool is_rounding = finding.name == op::kProductRounded.name || finding.name == op::kSumRounded.name;
+    const bool is_rounding = finding.name == op::kProductRounded.name || finding.name == op::kSumRounded.name ||
+                             finding.name == op::kSlicesOverflow.name;
     if (finding.name == op::kRangeOfK.name) {
       continue;  // another row says it, and is judged
     }

@@ -10,7 +10,8 @@
 
 namespace numcheck::verdict {
 
-/// Whether that explains every NaN and infinity of an FP16 product that is wrong. `model` is that of its slices.
+/// Whether that explains every NaN and infinity of an FP16 product that is wrong: the sum of some range of k is beyond the format in
+/// each. `model` is that of its slices.
 [[nodiscard]] bool slices_overflow(const EvaluationContext& context, const ComparedPort& compared,
                                    const tolerance::RunFacts& facts, const model::ErrorModel& model);
 

@@ -81,6 +81,44 @@ class DiagnoseKept(CliTest):
                 done = self.run_cli("diagnose", "--tensors", self.with_ran(file, text), *SIM, code=2)
                 self.assertIn('the file\'s text "ran" is not', done.stderr)
 
+    def test_each_file_says_what_its_own_run_declares(self):
+        case = {"op": "gemm", "mode": "bf16", "backend": "sim", "params": {"m": 96, "n": 128, "k": 2048}, "seed": 9,
+                "algorithms": "all"}
+        unsplit, *_, sliced = self.kept_of_plan(case)
+        stripped = self.with_ran(sliced, None)
+        self.run_cli("diagnose", "--tensors", unsplit, "--against", sliced, *SIM, code=0)
+        for arguments in (("--tensors", sliced, "--against", stripped), ("--tensors", unsplit, "--against", stripped),
+                          ("--tensors", stripped)):
+            done = self.run_cli("diagnose", *arguments, *SIM, code=1)
+            self.assertIn("k was split into", done.stdout)
+
+    def test_an_exact_leg_is_one_of_small_integers(self):
+        case = {"op": "gemm", "mode": "bf16", "backend": "sim", "params": {"m": 96, "n": 128, "k": 1024}, "seed": 9}
+        normal = next(iter(self.kept_of_plan(case)))
+        exact = next(iter(sorted(set(self.kept_of_plan({**case, "inputs": {"distribution": "exact"}})) - {normal})))
+        self.run_cli("diagnose", "--tensors", exact, "--against", normal, *SIM, code=0)
+        whole, other = normal.read_bytes(), exact.read_bytes()
+        header, texts = (json.loads(file[8 : 8 + int.from_bytes(file[:8], "little")]) for file in (whole, other))
+        packed = json.dumps({**header, "__metadata__": texts["__metadata__"]}).encode()
+        (self.folder / "mixed.safetensors").write_bytes(
+            len(packed).to_bytes(8, "little") + packed + whole[8 + int.from_bytes(whole[:8], "little") :])
+        self.run_cli("diagnose", "--tensors", "mixed.safetensors", *SIM, code=0)
+
+    def test_a_run_that_failed_otherwise_is_mentioned(self):
+        file = self.kept("race", {"op": "gemm", "mode": "bf16", "params": {"m": 64, "n": 64, "k": 64}})
+        for quiet in ((), ("-q",)):
+            self.assertIn("repeated runs give different bits", self.run_cli("diagnose", "--tensors", file, *SIM, *quiet, code=0).stdout)
+
+    def test_slices_that_overflow_come_first(self):
+        case = {"op": "gemm", "mode": "fp16", "backend": "sim", "params": {"m": 64, "n": 96, "k": 1024}, "seed": 7,
+                "algorithms": "all", "inputs": {"distribution": "normal", "sigma": 1000}}
+        plan = self.plan(cases=[case])
+        self.run_cli("run", plan, *SIM, "--no-save", "--keep-tensors", "kept", code=1)
+        files = sorted((self.folder / "kept").iterdir(), key=lambda file: int(file.stem.rsplit("-", 1)[1]))
+        for file in files[3:]:
+            done = self.run_cli("diagnose", "--tensors", file, *SIM, code=1)
+            self.assertIn("cause     sums of slices of k overflow in fp16", done.stdout)
+
     def test_elements_that_no_draw_leaves_are_named(self):
         params = {"batches": 1, "heads": 2, "sq": 40, "sk": 60, "d": 32, "dropout": 0.2, "dropout_mask": "drawn"}
         file = self.kept("nan_written", {"op": "attention_dropout", "mode": "bf16", "params": params})

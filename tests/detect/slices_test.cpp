@@ -199,9 +199,14 @@ TEST(Slices, that_overflow_are_wrong_and_named) {
 }
 
 TEST(Slices, that_cannot_overflow_explain_no_nan) {
-  for (const verdict::RunResult& result : run(scaled_up(3, product(1508)), "nan_written")) {
-    EXPECT_EQ(result.status, verdict::Status::fail);
-    EXPECT_EQ(finding_named(result, "slices_overflow"), nullptr) << result.run.label;
+  for (const double sigma : {3.0, 20.0}) {  // all magnitudes add up to more than 65504 of the latter
+    for (const char* fault : {"nan_written", "inf_written", "all_nan"}) {
+      for (const verdict::RunResult& result : run(scaled_up(sigma, product(1024)), fault)) {
+        EXPECT_EQ(result.status, verdict::Status::fail);
+        EXPECT_EQ(finding_named(result, "slices_overflow"), nullptr)
+            << fault << ' ' << sigma << ' ' << result.run.label;
+      }
+    }
   }
 }
 
