@@ -33,6 +33,22 @@ std::uint64_t bits_at(const CompareInput& input, std::int64_t flat_index) {
   return bits;
 }
 
+void bits_from(const op::Port& port, std::span<const std::byte> bytes, std::int64_t first,
+               std::span<std::uint64_t> bits) {
+  const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  for (std::size_t done = 0; done < bits.size();) {
+    const std::int64_t index = first + static_cast<std::int64_t>(done);
+    const std::size_t run = std::min(bits.size() - done, static_cast<std::size_t>(port.cols - index % port.cols));
+    const std::byte* from = bytes.data() + byte_offset(port, index);
+    for (std::size_t i = 0; i < run; ++i, from += width) {
+      std::uint64_t pattern = 0;
+      std::memcpy(&pattern, from, width);
+      bits[done + i] = pattern;
+    }
+    done += run;
+  }
+}
+
 std::int64_t SegmentReader::flat_index(std::int64_t element) const {
   return input_.sample != nullptr && !input_.sample->all() ? input_.sample->indices[static_cast<std::size_t>(element)]
                                                            : element;

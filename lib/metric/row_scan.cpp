@@ -1,29 +1,72 @@
 #include "metric/row_scan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "core/codec.hpp"
 
 namespace numcheck::metric {
+namespace {
+
+/// Finite |y|, of one in eight: no more than the largest.
+double largest_of_some(std::span<const double> y) {
+  constexpr std::size_t kStride = 8;
+  double largest = 0;
+  for (std::size_t i = 0; i < y.size(); i += kStride) {
+    const double size = std::fabs(y[i]);
+    largest = size > largest && size < std::numeric_limits<double>::infinity() ? size : largest;
+  }
+  return largest;
+}
+
+std::uint64_t zeros_in(std::span<const double> y) {
+  std::uint64_t zeros = 0;
+  for (const double one : y) {
+    zeros += one == 0 ? 1 : 0;
+  }
+  return zeros;
+}
+
+/// NaN if one is. In lanes, of which compilers make vectors.
+double largest_bound_in(std::span<const float> a) {
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> largest{};
+  std::array<std::uint32_t, kLanes> unknown{};
+  std::size_t i = 0;
+  for (; i + kLanes <= a.size(); i += kLanes) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const float x = a[i + l];
+      largest[l] = x > largest[l] ? x : largest[l];
+      unknown[l] |= x != x ? 1U : 0U;
+    }
+  }
+  float most = 0;
+  bool any_unknown = false;
+  const auto take = [&](float x, bool is_unknown) {
+    most = x > most ? x : most;
+    any_unknown = any_unknown || is_unknown;
+  };
+  for (; i < a.size(); ++i) {
+    take(a[i], std::isnan(a[i]));
+  }
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    take(largest[l], unknown[l] != 0);
+  }
+  return any_unknown ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(most);
+}
+
+}  // namespace
 
 RowScan::RowScan(const CompareInput& input)
     : input_(input), magnitudes_(static_cast<std::size_t>(input.port->elements())) {}
 
 void RowScan::add(const ExpectedRows& rows) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  double largest = 0;
-  std::uint64_t zeros = 0;
-  for (const double y : rows.expected) {
-    const double size = std::fabs(y);
-    largest = size > largest && size < kInfinity ? size : largest;
-    zeros += y == 0 ? 1 : 0;
-  }
-  float bound = 0;
-  for (const float a : rows.magnitude) {
-    bound = a <= bound ? bound : a;  // NaN stays
-  }
+  const double largest = largest_of_some(rows.expected);
+  const std::uint64_t zeros = zeros_in(rows.expected);
+  const double bound = largest_bound_in(rows.magnitude);
   const core::Dtype format = input_.port->dtype;
   const core::Overflow overflow =
       core::dtype_info(format).storage_bytes == 1 ? core::Overflow::saturate : core::Overflow::ieee;
@@ -36,8 +79,7 @@ void RowScan::add(const ExpectedRows& rows) {
   magnitudes_.add(static_cast<std::size_t>(rows.first * input_.port->cols), rows.expected);
   const std::scoped_lock lock(mutex_);
   largest_ = std::max(largest_, largest);
-  const auto known = static_cast<double>(bound);
-  largest_bound_ = known <= largest_bound_ ? largest_bound_ : known;
+  largest_bound_ = bound <= largest_bound_ ? largest_bound_ : bound;  // NaN stays
   zeros_ += zeros;
   varies_ = varies_ || varies;
 }

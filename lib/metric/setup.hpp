@@ -40,7 +40,7 @@ void validate(const CompareInput& input);
 
 [[nodiscard]] Setup make_setup(const CompareInput& input);
 
-/// Whether an element is undetermined, of rows from a source, by the largest finite |y| and the largest A.
+/// Whether an element is undetermined, of rows from a source, by a finite |y|, which the largest is not below, and the largest A.
 [[nodiscard]] bool is_undetermined_anywhere(const CompareInput& input, const Setup& setup, double largest,
                                             double largest_bound);
 

@@ -119,6 +119,10 @@ std::uint64_t ComparedPort::bits_at(std::size_t flat) const {
   return metric::bits_at(stored, static_cast<std::int64_t>(flat));
 }
 
+void ComparedPort::bits_from(std::size_t first, std::span<std::uint64_t> bits) const {
+  metric::bits_from(stored_, stored_bytes_, static_cast<std::int64_t>(first), bits);
+}
+
 double ComparedPort::scale_of(std::size_t flat) const {
   if (scales_.empty()) {
     return 1;

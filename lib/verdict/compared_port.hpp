@@ -34,6 +34,8 @@ class ComparedPort {
 
   /// Bit pattern of an element as the device stored it, by flat logical index.
   [[nodiscard]] std::uint64_t bits_at(std::size_t flat) const;
+  /// The same of neighbouring elements, from `first` on.
+  void bits_from(std::size_t first, std::span<std::uint64_t> bits) const;
 
   /// Replaces FP32 ulps by ulps of the codes in the statistics, and the bits of the worst elements by their codes. Does
   /// nothing for ports that are compared as stored.

@@ -1,6 +1,7 @@
 #include "verdict/exact_bits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -29,15 +30,20 @@ struct Wrong {
   }
 };
 
-/// The elements of [0, size) that are wrong, found in parallel.
+/// The elements of [0, size) that are wrong by their bits, found in parallel.
 template <class IsWrong>
-Wrong count_wrong(std::size_t size, const IsWrong& is_wrong) {
-  constexpr std::size_t kChunk = std::size_t{1} << 16;
+Wrong count_wrong(const ComparedPort& compared, std::size_t size, const IsWrong& is_wrong) {
+  constexpr std::size_t kChunk = std::size_t{1} << 16, kPiece = 1024;
   std::vector<Wrong> chunks((size + kChunk - 1) / kChunk);
   core::parallel_chunks(size, kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    for (std::size_t at = begin; at < end; ++at) {
-      if (is_wrong(at)) {
-        chunks[chunk].add(at);
+    std::array<std::uint64_t, kPiece> bits;
+    for (std::size_t first = begin; first < end; first += kPiece) {
+      const std::size_t count = std::min(kPiece, end - first);
+      compared.bits_from(first, std::span(bits).first(count));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (is_wrong(first + i, bits[i])) {
+          chunks[chunk].add(first + i);
+        }
       }
     }
   });
@@ -62,8 +68,8 @@ Wrong other_than_moved(const EvaluationContext& context, const ComparedPort& com
   metric::CompareInput stored;
   stored.port = input.port;
   stored.got = input.bytes;
-  return count_wrong(sources.size(),
-                     [&](std::size_t at) { return compared.bits_at(at) != metric::bits_at(stored, sources[at]); });
+  return count_wrong(compared, sources.size(),
+                     [&](std::size_t at, std::uint64_t bits) { return bits != metric::bits_at(stored, sources[at]); });
 }
 
 /// Zeros whose sign is not that of what they are the rounding of.
@@ -71,8 +77,7 @@ Wrong zeros_of_other_sign(const EvaluationContext& context, const ComparedPort& 
   const core::Dtype format = compared.port().dtype;
   const std::uint64_t positive = core::encode(0.0, format), negative = core::encode(-0.0, format);
   const std::span<const double> expected = expected_values(context, compared.port()).value.span();
-  return count_wrong(positive == negative ? 0 : expected.size(), [&](std::size_t at) {
-    const std::uint64_t got = compared.bits_at(at);
+  return count_wrong(compared, positive == negative ? 0 : expected.size(), [&](std::size_t at, std::uint64_t got) {
     const std::uint64_t right = std::signbit(expected[at]) ? negative : positive;
     return (got == positive || got == negative) && got != right;
   });
