@@ -10,15 +10,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "core/error.hpp"
-#include "core/json_depth.hpp"
-#include "diagnose/subject_of_run.hpp"
 #include "diagnose/tensor_listing.hpp"
-#include "verdict/record.hpp"
+#include "kept_file.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -64,33 +61,6 @@ op::Value parse_param(const op::Field& field, const std::string& text) {
   }
   require_known(text, fmt::format("value of {}", field.name), field.choices);
   return text;
-}
-
-nlohmann::json json_of(const std::string& name, const std::string& text) {
-  nlohmann::json json = core::nests_deeper(text) ? nlohmann::json(nlohmann::json::value_t::discarded)
-                                                 : nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) {
-    throw core::UsageError(fmt::format("the file's text \"{}\" is not the JSON that run --keep-tensors writes", name));
-  }
-  return json;
-}
-
-/// Of a file of run --keep-tensors.
-std::optional<plan::Case> case_of(const data::TensorFile& file) {
-  const auto text = file.texts().find("exec");
-  return text == file.texts().end() ? std::nullopt
-                                    : std::optional(plan::case_from_json(json_of(text->first, text->second), &find_op));
-}
-
-/// Whether the inputs are what an exact leg draws: others are summed with roundings, whatever the file says.
-bool has_small_integers(const data::TensorFile& file, const plan::Case& c) {
-  constexpr double kLargest = 4096;
-  const auto is_one = [](double x) { return std::fabs(x) <= kLargest && x == std::trunc(x); };
-  return std::ranges::all_of(c.op->ports(c.params, *c.mode), [&](const op::Port& port) {
-    const auto tensor = std::ranges::find(file.tensors(), port.name, &data::FileTensor::name);
-    return port.role != op::Role::input || tensor == file.tensors().end() ||
-           std::ranges::all_of(data::values_of(*tensor).span(), is_one);
-  });
 }
 
 void add(diagnose::GatherRequest& request, const std::string& port, const data::FileTensor& tensor, bool may_be_other) {
@@ -230,11 +200,8 @@ void GivenTensors::read_params(diagnose::GatherRequest& request) const {
 
 std::string GivenTensors::failing_of_run() const {
   for (const data::TensorFile& file : opened_) {
-    const auto status = file.texts().find("status"), failing = file.texts().find("failing");
-    const bool has_failed =
-        status != file.texts().end() && status->second == verdict::status_name(verdict::Status::fail);
-    if (has_failed && failing != file.texts().end()) {
-      return failing->second;
+    if (std::string failing = failing_of(file); !failing.empty()) {
+      return failing;
     }
   }
   return "";
@@ -250,9 +217,8 @@ void GivenTensors::take_run(const data::TensorFile& file, const plan::Case& c, d
     return;
   }
   request.exact_leg = c.inputs.exact_leg() && has_small_integers(file, c);
-  const auto text = file.texts().find("ran");
-  if (text != file.texts().end()) {
-    request.ran = diagnose::ran_from_json(json_of(text->first, text->second));
+  if (std::optional<diagnose::Ran> ran = ran_of(file)) {
+    request.ran = *std::move(ran);
     request.ran.drawn = c.inputs;
   }
 }

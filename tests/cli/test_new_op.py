@@ -42,6 +42,13 @@ class NewOp(unittest.TestCase):
             formatted = subprocess.run([*command, *(self.root / name for name in written)], capture_output=True, text=True)
             self.assertEqual(formatted.returncode, 0, formatted.stderr)
 
+    def test_the_row_that_contributing_shows_is_the_reference(self):
+        blocks = (SOURCE / "CONTRIBUTING.md").read_text().split("```cpp\n")[1:]
+        reference = (SOURCE / "reference" / "rmsnorm_fwd.cpp").read_text()
+        rows = [block.split("```")[0] for block in blocks if "normalise_row" in block]
+        self.assertEqual(len(rows), 1)
+        self.assertIn(rows[0], reference)
+
     def test_nothing_is_overwritten(self):
         self.assertEqual(self.run_script("l2norm_fwd", "first").returncode, 0)
         header = self.root / "lib/op/l2norm_fwd.hpp"
