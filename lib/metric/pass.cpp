@@ -105,7 +105,7 @@ struct Worker {
   }
 };
 
-/// The pass over one output, in one of three layouts.
+/// The pass over one output: sampled, of rows from a source, in tiles, or flat.
 class Pass {
  public:
   Pass(const CompareInput& input, const Setup& setup, RowScan* scan)
