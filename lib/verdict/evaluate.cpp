@@ -302,20 +302,18 @@ std::optional<RunResult> streamed(EvaluationContext& context, const worker::RunR
   EvaluationContext own = context;
   ComparisonCache cache;  // of statistics without what only all rows show
   own.cache = &cache;
+  std::optional<RunResult> result;
   try {
     own.streamed = streamed_values(own);
     if (own.streamed != nullptr) {
-      double seconds = 0;
-      RunResult result = judged(own, run, seconds);
-      if (result.status == Status::pass) {
-        comparison_s += watch.seconds();
-        return result;
-      }
+      double part_of_it = 0;
+      result = judged(own, run, part_of_it);
     }
   } catch (const metric::NeedsAllRows&) {
-    comparison_s += watch.seconds();
+    result.reset();
   }
-  return std::nullopt;
+  comparison_s += watch.seconds();
+  return result.has_value() && result->status == Status::pass ? std::move(result) : std::nullopt;
 }
 
 }  // namespace

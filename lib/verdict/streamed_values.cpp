@@ -142,7 +142,8 @@ StreamedValues::~StreamedValues() = default;
 
 std::int64_t StreamedValues::rows_at_a_time() const {
   constexpr std::int64_t kElements = std::int64_t{1} << 15;
-  return std::max<std::int64_t>(1, kElements / main_->cols);
+  constexpr std::int64_t kFewest = 8;  // that references compute at once
+  return std::max(kFewest, kElements / main_->cols);
 }
 
 bool StreamedValues::has_terms() const {
