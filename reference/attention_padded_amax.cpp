@@ -21,13 +21,15 @@ constexpr std::string_view kCause = "queries that are padding count in the amax"
 
 struct Amax {
   std::string_view port;
+  double rounding = 0;  ///< a part of itself that it may be off by
   double expected = 0, got = 0;
   double padded = 0;  ///< that of padding alone
 
   [[nodiscard]] bool is_too_large() const noexcept { return got > 1.001 * expected; }
   /// The part of the gap that padding closes, 0 if there is none.
   [[nodiscard]] double share() const noexcept {
-    return is_too_large() && padded > expected ? std::max(0.0, 1 - std::fabs(got - padded) / (got - expected)) : 0;
+    const double left = std::max(0.0, std::fabs(got - padded) - rounding * padded);
+    return is_too_large() && padded > expected ? std::max(0.0, 1 - left / (got - expected)) : 0;
   }
 };
 
@@ -140,8 +142,11 @@ void explain_padded_amax(const op::FindingRequest& request, const AttentionProbl
   if (!p.has_lengths() || p.is_ragged() || p.has_dropout() || p.bias != "none") {
     return;
   }
-  std::array all = {Amax{"s_amax", largest_magnitude(expected_of(request, "s_amax"))},
-                    Amax{"o_amax", largest_magnitude(expected_of(request, "o"))}};
+  // Two standard deviations of a mean of 128 values whose weights are rounded to E4M3, 0.026 each, if it is 2.5 times as large as
+  // such means are; weights are looked at before they are rounded.
+  constexpr double kOfRoundedWeights = 0.02;
+  std::array all = {Amax{"s_amax", 0, largest_magnitude(expected_of(request, "s_amax"))},
+                    Amax{"o_amax", kOfRoundedWeights, largest_magnitude(expected_of(request, "o"))}};
   for (Amax& amax : all) {
     const auto delivered = std::ranges::find(request.outputs, amax.port, &op::Delivered::port);
     amax.got = delivered == request.outputs.end() ? 0 : delivered->value[0];

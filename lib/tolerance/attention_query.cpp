@@ -304,8 +304,10 @@ double QueryErrors::shared_slope(const QuerySizes& sizes) const {
   const double cancelled = 1 + std::sqrt(largest_ * sizes.over_outputs);
   const double others = rounds_largest_ ? 1 : std::max(std::min(1 / (1 - std::min(1.0, largest_)), keys_), cancelled);
   const double largest = std::max(equal_, std::min(1.0, equal_ * largest_ * sizes.over_seconds));
+  // A cap that is lost on small scores leaves larger ones larger, and keys with more weight with still more.
+  constexpr double kUncapped = 4;
   return (common_.unit + stored_.dropped) * alike_everywhere_ * others + common_.largest_alike * largest +
-         stored_.sink + saturated_ + stored_.variance * stored_.scatter +
+         stored_.sink + saturated_ + stored_.variance * stored_.scatter + kUncapped * stored_.shift +
          sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));
 }
 

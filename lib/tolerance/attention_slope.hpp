@@ -10,7 +10,7 @@
 namespace numcheck::tolerance {
 
 /// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries, weighted with their
-/// sum y^2 / V as gate G3 does, of u_P a b + c s + r sqrt(t_S s2), with declared roundings + u |sink| + z G + r (d_r a_s + h), and
+/// sum y^2 / V as gate G3 does, of u_P a b + c s + r sqrt(t_S s2), with declared roundings + u |sink| + z G + 4 h + r (d_r a_s + h), and
 /// queries of which nothing but their error is left (LostRows); for `lse`, with declared roundings, the ratio of root mean
 /// squares of lse and of the errors that scores of a query have in common, with u |sink| + z + d_r a_s + h for these.
 ///

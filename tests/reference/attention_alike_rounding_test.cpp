@@ -226,6 +226,24 @@ TEST(AttentionAlikeRounding, of_the_largest_weight_after_dropout_is_a_slope) {
   EXPECT_LE(std::fabs(slope), tolerance::attention_shared_slope(request, c.forward_values, "o"));
 }
 
+TEST(AttentionAlikeRounding, of_a_cap_that_small_scores_do_not_feel_is_a_slope) {
+  Unfused kernel = kernel_of("bf16", "none", 3);
+  kernel.p.sq = 150;
+  kernel.p.sk = 300;
+  double most = 0;
+  for (const double q : {0.5, 0.8, 1.0}) {
+    const RoundingCase c(kernel, {"a cap of 30", q});
+    const double slope = slope_of(c.forward_values, "o", kernel.forward(c.inputs).at("o"));
+    const auto predicted = [&](const model::AttentionRounding& rounding) {
+      return tolerance::attention_shared_slope(request_of(c.forward, rounding), c.forward_values, "o");
+    };
+    EXPECT_LE(std::fabs(slope), predicted(declared(kernel))) << q;
+    EXPECT_LE(predicted(declared(kernel)), 1e-2) << q << ": the prediction is too large to see a fault";
+    most = std::max(most, slope);
+  }
+  EXPECT_GT(most, 4e-4) << "the cases show nothing";
+}
+
 TEST(AttentionAlikeRounding, of_rows_of_which_nothing_is_known_leaves_a_number) {
   RoundingCase c(kernel_of("bf16", "none", 0), {"normal"});
   for (const char* port : {"dk", "dv"}) {
