@@ -58,6 +58,13 @@ class DeviceMemory {
     }
   }
   virtual void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) = 0;
+  /// A copy on the device of what is there now, to be released like any block; null where there is no is_same(), or the
+  /// copy would leave others too little memory. Comparing on the device spares large tensors the way to the host.
+  [[nodiscard]] virtual std::byte* keep(const std::byte* /*device*/, std::size_t /*bytes*/) { return nullptr; }
+  /// Whether two places hold the same bytes; waits for the device. Precondition: keep() has given a copy.
+  [[nodiscard]] virtual bool is_same(const std::byte* /*a*/, const std::byte* /*b*/, std::size_t /*bytes*/) {
+    return false;
+  }
   /// Waits for all work on the device, on every stream; throws if any of it failed.
   virtual void synchronize() = 0;
   /// Throws if the device is known to be lost, without waiting where that is possible.

@@ -11,6 +11,7 @@
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "kernels/cuda_support/check.hpp"
+#include "kernels/cuda_support/compare_kernel.hpp"
 
 namespace numcheck::kernels::cuda_support {
 namespace {
@@ -42,6 +43,8 @@ CudaMemory::CudaMemory(int device, cudaStream_t stream) : device_(device), strea
   std::size_t available = 0, total = 0;
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
   cache_limit_ = total / 4;
+  has_compare_ = find_compare_kernel() == cudaSuccess;
+  cudaGetLastError();  // a missing kernel is no error that a later call should find
 }
 
 CudaMemory::~CudaMemory() {
@@ -242,6 +245,46 @@ void CudaMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
   }
   flush();
   check(cudaMemsetAsync(device, pattern, bytes, stream_), "cudaMemsetAsync");
+}
+
+std::byte* CudaMemory::keep(const std::byte* device, std::size_t bytes) {
+  constexpr std::size_t kShare = 4;  // of what is free: libraries allocate for themselves
+  use_device();
+  const auto cached = cached_.find(size_class(bytes));
+  if (!has_compare_ || bytes == 0) {
+    return nullptr;
+  }
+  if (cached == cached_.end() || cached->second.empty()) {
+    std::size_t available = 0, total = 0;
+    check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+    if (bytes > available / kShare) {
+      return nullptr;
+    }
+  }
+  flush();
+  std::byte* copy = allocate(bytes);
+  try {
+    check(cudaMemcpyAsync(copy, device, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+  } catch (const CudaError&) {
+    release(copy);
+    throw;
+  }
+  return copy;
+}
+
+bool CudaMemory::is_same(const std::byte* a, const std::byte* b, std::size_t bytes) {
+  use_device();
+  if (!differs_) {
+    void* pinned = nullptr;
+    check(cudaHostAlloc(&pinned, sizeof(unsigned), cudaHostAllocDefault), "cudaHostAlloc");
+    differs_.reset(static_cast<std::byte*>(pinned));
+  }
+  auto* differs = reinterpret_cast<unsigned*>(differs_.get());
+  *differs = 0;
+  flush();
+  check(launch_compare(a, b, bytes, differs, stream_), "te-numcheck's comparison kernel");
+  wait_for_stream();
+  return *differs == 0;
 }
 
 void CudaMemory::synchronize() {

@@ -33,6 +33,8 @@ class CudaMemory : public DeviceMemory {
   void download(std::span<std::byte> host, const std::byte* device) override;
   void download_at_sync(std::span<const DeviceRead> reads) override;
   void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
+  [[nodiscard]] std::byte* keep(const std::byte* device, std::size_t bytes) override;
+  [[nodiscard]] bool is_same(const std::byte* a, const std::byte* b, std::size_t bytes) override;
   void synchronize() override;
   void poll() override;
   /// Puts gathered copies and fills on the stream; to be called before anything else is put there. Throws CudaError.
@@ -68,6 +70,8 @@ class CudaMemory : public DeviceMemory {
   std::array<Slot, 2> slots_;
   std::unique_ptr<std::byte, FreePinned> small_;
   std::size_t small_used_ = 0;
+  bool has_compare_ = false;                        ///< this build has the kernel for this device
+  std::unique_ptr<std::byte, FreePinned> differs_;  ///< an unsigned, of is_same()
   struct Staged {
     std::span<std::byte> host;
     const std::byte* staging = nullptr;

@@ -26,14 +26,14 @@ void note_damage(worker::RunReport& report, bool& intact, const std::string& dam
   }
 }
 
-/// Checks the run that the session looks at. Returns what changed in the inputs.
-std::string check_run(Session& session, bool first, worker::RunReport& report) {
+/// Checks the run that the session looks at: the first of `runs`, or another one. Returns what changed in the inputs.
+std::string check_run(Session& session, bool first, int runs, worker::RunReport& report) {
   note_damage(report, report.guards_intact, session.guard_damage());
   // After every run: two runs may undo each other's damage.
   std::string changed = session.changed_input();
   note_damage(report, report.inputs_intact, changed);
   if (first) {
-    session.download_outputs();
+    session.download_outputs(runs > 1);
     note_damage(report, report.guards_intact, session.changed_padding());
     report.outputs = session.digests();
   } else {
@@ -57,7 +57,7 @@ void measure(Session& session, const Algorithm& algorithm, int repeats, std::str
       report.device_s =
           first + i == 0 ? seconds.front() : std::min(report.device_s, seconds[static_cast<std::size_t>(i)]);
       session.look_at(i);
-      changed = !check_run(session, first + i == 0, report).empty();
+      changed = !check_run(session, first + i == 0, repeats, report).empty();
     }
     if (!report.guards_intact) {
       session.restore_guards();

@@ -10,6 +10,7 @@
 
 #include "core/buffer.hpp"
 #include "kernels/contract/backend.hpp"
+#include "kernels/contract/device_block.hpp"
 #include "kernels/harness/guarded_buffer.hpp"
 #include "kernels/harness/launcher.hpp"
 #include "kernels/harness/memory_fault.hpp"
@@ -42,9 +43,10 @@ class Session {
   void look_at(int run) { run_ = static_cast<std::size_t>(run); }
   [[nodiscard]] std::string guard_damage() const;
   [[nodiscard]] std::string changed_input();
-  void download_outputs();
+  /// `keep`: later runs are compared with this one.
+  void download_outputs(bool keep);
   [[nodiscard]] std::string changed_padding() const;
-  /// Notes outputs that differ from those that were downloaded.
+  /// Notes outputs that differ from those that were downloaded, and kept.
   void compare_outputs(std::vector<worker::OutputDigest>& outputs);
   [[nodiscard]] std::vector<worker::OutputDigest> digests();
   void restore_guards();
@@ -52,6 +54,10 @@ class Session {
  private:
   [[nodiscard]] DeviceSeconds start(const Algorithm& algorithm, int repeat, std::string_view fault);
   void take_snapshot(Snapshot& snapshot);
+  /// Copies a port that no snapshot holds, on the device; not if memory is short.
+  void keep(std::size_t index);
+  /// Whether a port is what was kept of it; false if nothing was.
+  [[nodiscard]] bool is_as_kept(std::size_t index);
   [[nodiscard]] std::optional<std::size_t> first_difference(std::size_t index, bool elements_only);
   /// The host image of an input as it is on the device: padding replaced by poison.
   [[nodiscard]] std::span<const std::byte> input_image(std::size_t index);
@@ -66,6 +72,8 @@ class Session {
   Launcher& launcher_;
   core::Buffer<std::byte> padded_;
   std::vector<GuardedBuffer> buffers_;
+  std::vector<DeviceBlock> kept_;  ///< parallel to buffers_; null: compared on the host
+  bool inputs_kept_ = false;       ///< or tried to
   std::optional<GuardedBuffer> workspace_;
   std::vector<Snapshot> snapshots_;  ///< of buffers_, then the workspace, after each run of the last launch
   std::size_t run_ = 0;              ///< whose snapshot the checks look at

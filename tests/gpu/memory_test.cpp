@@ -98,6 +98,36 @@ TEST_F(GpuMemory, calls_act_in_their_order) {
   memory.synchronize();
 }
 
+TEST_F(GpuMemory, copies_that_are_kept_are_compared_byte_by_byte) {
+  cuda_support::CudaDevice device(0);
+  cuda_support::CudaMemory& memory = device.memory();
+  std::mt19937 random(20261128);
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{15}, std::size_t{4096 + 7}, kBytes, 40 * kLarge + 3}) {
+    const DeviceBlock block = allocate_block(memory, bytes);
+    std::vector<std::byte> content(bytes);
+    std::ranges::generate(content, [&random] { return static_cast<std::byte>(random()); });
+    memory.upload(block.get(), content);
+    const DeviceBlock copy(memory.keep(block.get(), bytes), ReleaseBlock{&memory});
+    ASSERT_NE(copy, nullptr);
+    EXPECT_TRUE(memory.is_same(block.get(), copy.get(), bytes)) << bytes;
+    for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
+      const auto other = static_cast<std::uint8_t>(std::to_integer<unsigned>(content[at]) ^ 0x10U);
+      memory.fill(block.get() + at, other, 1);
+      EXPECT_FALSE(memory.is_same(block.get(), copy.get(), bytes)) << bytes << " at " << at;
+      memory.fill(block.get() + at, std::to_integer<std::uint8_t>(content[at]), 1);
+      EXPECT_TRUE(memory.is_same(block.get(), copy.get(), bytes)) << bytes << " at " << at;
+    }
+  }
+}
+
+TEST_F(GpuMemory, a_copy_that_leaves_too_little_is_not_kept) {
+  cuda_support::CudaDevice device(0);
+  std::size_t available = 0, total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&available, &total), cudaSuccess);
+  const DeviceBlock block = allocate_block(device.memory(), 1);
+  EXPECT_EQ(device.memory().keep(block.get(), available / 2), nullptr);
+}
+
 TEST_F(GpuMemory, work_on_the_default_stream_is_ordered_like_the_rest_of_a_launch) {
   cuda_support::CudaDevice device(0);
   const DeviceBlock block = allocate_block(device.memory(), kBytes);

@@ -96,6 +96,7 @@ void FakeMemory::upload(std::byte* device, std::span<const std::byte> host) {
 }
 
 void FakeMemory::download(std::span<std::byte> host, const std::byte* device) {
+  downloaded += host.size();
   std::memcpy(host.data(), device, host.size());
 }
 
@@ -105,6 +106,19 @@ void FakeMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
   }
   fills_left -= fills_left > 0 ? 1 : 0;
   std::memset(device, pattern, bytes);
+}
+
+std::byte* FakeMemory::keep(const std::byte* device, std::size_t bytes) {
+  if (!keeps) {
+    return nullptr;
+  }
+  std::byte* copy = kept.emplace_back(allocate(bytes));
+  std::memcpy(copy, device, bytes);
+  return copy;
+}
+
+bool FakeMemory::is_same(const std::byte* a, const std::byte* b, std::size_t bytes) {
+  return std::memcmp(a, b, bytes) == 0;
 }
 
 void FakeMemory::download_at_sync(std::span<const DeviceRead> reads) {

@@ -27,6 +27,8 @@ class FakeMemory : public DeviceMemory {
   /// Reads at once and delivers when it is synchronized, as a GPU does.
   void download_at_sync(std::span<const DeviceRead> reads) override;
   void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
+  [[nodiscard]] std::byte* keep(const std::byte* device, std::size_t bytes) override;
+  [[nodiscard]] bool is_same(const std::byte* a, const std::byte* b, std::size_t bytes) override;
   void synchronize() override;
 
   struct Undelivered {
@@ -39,6 +41,9 @@ class FakeMemory : public DeviceMemory {
   bool dead = false;                                    ///< synchronize throws, as after a CUDA fault
   int sync_errors = 0;                                  ///< synchronize throws this many times, then works
   int fills_left = -1;                                  ///< fills that work before all fail; -1: all work
+  bool keeps = false;                                   ///< keep() gives copies
+  std::vector<std::byte*> kept;                         ///< that it has given
+  std::size_t downloaded = 0;                           ///< bytes
 };
 
 /// How a fake product rounds its operands before it multiplies.
