@@ -1,6 +1,6 @@
-#include "kernels/cuda_support/compare_kernel.hpp"
-
 #include <cstdint>
+
+#include "kernels/cuda_support/compare_kernel.hpp"
 
 namespace numcheck::kernels::cuda_support {
 namespace {
@@ -14,8 +14,7 @@ constexpr std::size_t kMaxBlocks = 4096;
 __global__ void compare_bytes(const unsigned char* a, const unsigned char* b, std::size_t bytes, unsigned* differs) {
   const std::size_t thread = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
-  const bool aligned =
-      (reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b)) % kWideBytes == 0;
+  const bool aligned = (reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b)) % kWideBytes == 0;
   const std::size_t wide = aligned ? bytes / kWideBytes : 0;
   unsigned different = 0;
   for (std::size_t i = thread; i < wide; i += stride) {

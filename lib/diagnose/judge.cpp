@@ -108,7 +108,8 @@ void compute_values(const Subject& subject, const Trial& trial, prepare::Prepare
 prepare::PreparedGroup prepare_trial(const Subject& subject, const std::vector<plan::Case>& cases, const Trial& trial,
                                      double flops_limit) {
   const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); };
-  return prepare::prepare_group(cases, {.key = {}, .cases = {0}}, subject.catalog, flops_limit, allocate, trial.inputs);
+  return prepare::prepare_group(cases, {.key = {}, .cases = {0}}, subject.catalog, flops_limit, allocate,
+                                prepare::References::whole, trial.inputs);
 }
 
 /// Dense elements where the port has them: outputs of attention may be packed into one tensor.

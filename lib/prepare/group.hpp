@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "prepare/catalog.hpp"
 #include "prepare/given_inputs.hpp"
 #include "prepare/grouping.hpp"
+#include "prepare/row_operands.hpp"
 #include "prepare/stage_times.hpp"
 #include "worker/workers.hpp"
 
@@ -30,8 +32,11 @@ struct StoredPort {
 
 /// One distinct rounding of all inputs: decoded operands and, once computed, the values of the outputs.
 struct Rounding {
-  std::vector<op::Operand> operands;
+  std::vector<op::Operand> operands;  ///< of a group that streams, large ones are without numbers until unpack()
   std::vector<SharedDoubles> owners;
+  std::vector<PackedOperand> packed;        ///< of such a group; parallel to operands, empty where these have numbers
+  std::shared_ptr<const RowOperands> rows;  ///< the same, of such a group
+  std::once_flag unpacked;
   std::map<std::string, double, std::less<>> largest_code;  ///< per input port: max |code|
   bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
   double reference_s = 0;                                   ///< what the values took; as soon as there are any
@@ -46,8 +51,10 @@ struct Group {
   bool streams = false;
   op::Sample sample;  ///< all() unless the reference is too large
   op::Params params;
-  std::vector<op::Operand> unrounded;
+  std::vector<op::Operand> unrounded;  ///< as Rounding::operands
   std::vector<SharedDoubles> unrounded_owners;
+  std::shared_ptr<const RowOperands> unrounded_rows;
+  std::once_flag unpacked;
   std::map<std::string, std::shared_ptr<Rounding>> roundings;
   std::vector<std::shared_ptr<Rounding>> in_order;  ///< the roundings, by the first case that uses each
   std::promise<std::shared_ptr<const op::Yardsticks>> yardstick_promise;
@@ -90,15 +97,22 @@ struct PreparedGroup {
 using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>;
 
 /// Generates the inputs of a group, but for those that are given, and stores them for each case. References with yardsticks
-/// (those of products) and more than `flops_limit` operations will be computed on a sample of the outputs.
+/// (those of products) and more than `flops_limit` operations will be computed on a sample of the outputs. Those of rows that
+/// do not know of each other are made of some rows at a time, if that is asked for: the group streams.
 [[nodiscard]] PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
-                                          double flops_limit, const Allocate& allocate, const GivenInputs& given = {});
+                                          double flops_limit, const Allocate& allocate,
+                                          References references = References::whole, const GivenInputs& given = {});
 
 /// Whether references of the cases can be made of some rows at a time, and are large enough to be.
 [[nodiscard]] bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row);
 
-/// Makes the group one that streams: its futures compute what they hold when they are first asked.
-void stream(Group& group);
+/// Makes the group one that streams: its futures compute what they hold when they are first asked. `main`: its main output.
+void stream(Group& group, const op::Port& main);
+
+/// Gives the operands of a rounding, or those that are not rounded, the numbers of all rows. From any thread; does nothing in a
+/// group that does not stream.
+void unpack(Rounding& rounding);
+void unpack_unrounded(Group& group);
 
 /// Calls the body, once, or throws.
 using RunPart = std::function<void(const std::function<void()>& body)>;

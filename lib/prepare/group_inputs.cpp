@@ -1,8 +1,11 @@
 // Generates, rounds and stores the inputs of a group, case by case, keeping what cases share.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
+#include "core/codec.hpp"
 #include "core/error.hpp"
 #include "core/trace.hpp"
 #include "data/inputs.hpp"
@@ -58,7 +61,7 @@ class GroupBuilder {
   /// `stored` is parallel to the case's ports.
   [[nodiscard]] std::shared_ptr<Rounding> rounding_of(const plan::Case& c, PreparedCase& prepared,
                                                       std::vector<Stored>& stored);
-  void add_operand(Rounding& rounding, const op::Port& port, const Stored& stored);
+  void add_operand(Rounding& rounding, const op::Port& port, const Stored& stored, bool packs, bool needs_numbers);
   [[nodiscard]] std::shared_ptr<worker::SharedBlock> store(const std::string& key, const op::Port& port,
                                                            std::span<const double> values, float scale);
   /// An operand's scale port holds the dequantising factor, an output's the quantising one.
@@ -75,6 +78,32 @@ class GroupBuilder {
   std::map<std::string, Stored> derived_;  ///< per layout and rounding
   std::map<std::string, double> largest_;  ///< per output and rounding
 };
+
+const op::Port* main_output(const std::vector<op::Port>& ports) {
+  const auto found = std::ranges::find(ports, op::Role::output, &op::Port::role);
+  return found == ports.end() ? nullptr : &*found;
+}
+
+/// Whether an input has a row for each of the main output's, and is worth decoding again.
+bool has_rows_to_pack(const std::vector<op::Port>& ports, const op::Port& input) {
+  constexpr std::int64_t kFewest = std::int64_t{1} << 16;
+  const op::Port* main = main_output(ports);
+  return input.elements() >= kFewest && input.batch * input.rows == main->batch * main->rows;
+}
+
+/// Whether doubles of operands are asked for while a case is prepared: to derive inputs, or to choose a scale.
+bool needs_operands(const std::vector<op::Port>& ports) {
+  return std::ranges::any_of(ports, [](const op::Port& port) {
+    return port.role == op::Role::scale || port.role == op::Role::amax ||
+           (port.role == op::Role::input && !port.is_generated());
+  });
+}
+
+/// The largest magnitude of numbers that are stored in a format, if none overflows there; not finite if one may.
+double largest_rounded(double largest, core::Dtype format) {
+  const bool is_ieee = core::dtype_info(format).storage_bytes > 1;  // others saturate, infinities included
+  return is_ieee ? core::round_to(largest, format) : std::numeric_limits<double>::infinity();
+}
 
 bool is_scaled(const std::vector<op::Port>& ports, std::string_view port) {
   return std::ranges::any_of(ports, [port](const op::Port& p) { return p.role == op::Role::scale && p.of == port; });
@@ -247,7 +276,8 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
                               : store_derived(c, prepared.ports, *rounding, port, number, key);
         prepared.scale[std::string(port.name)] = stored[i].scale;
         if (is_new) {
-          add_operand(*rounding, port, stored[i]);
+          const bool packs = group_.streams && has_rows_to_pack(prepared.ports, port);
+          add_operand(*rounding, port, stored[i], packs, !packs || needs_operands(prepared.ports));
         }
       }
       ++number;
@@ -256,17 +286,25 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
   return rounding;
 }
 
-void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const Stored& stored) {
+void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const Stored& stored, bool packs,
+                               bool needs_numbers) {
   SharedDoubles values = values_.find(port.name)->second;
+  const std::span<const std::byte> bytes = stored.block->bytes().first(port.extent_bytes());
+  double& largest = rounding.largest_code[std::string(port.name)];
   // Derived values are no FP32 numbers before they are stored.
   if ((port.dtype != core::Dtype::fp32 || !is_generated(port)) && !given_.is_unrounded(port)) {
     rounding.identity = false;
-    const core::Span span("load", port.name);
-    const std::span<const std::byte> bytes = stored.block->bytes();
-    values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes.first(port.extent_bytes())));
+    largest = largest_rounded(data::absolute_max(values->span()), port.dtype);
+    if (needs_numbers || stored.scale != 1 || !std::isfinite(largest)) {
+      const core::Span span("load", port.name);
+      values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes));
+      largest = data::absolute_max(values->span());
+    }
+  } else {
+    largest = data::absolute_max(values->span());
   }
   rounding.operands.push_back(operand_of(port, values->data(), static_cast<double>(stored.scale_inv)));
-  rounding.largest_code[std::string(port.name)] = data::absolute_max(values->span());
+  rounding.packed.push_back(packs ? PackedOperand{port, bytes, stored.block} : PackedOperand());
   rounding.owners.push_back(std::move(values));
 }
 
@@ -326,15 +364,11 @@ op::Params without_storage(const plan::Case& c) {
   return params;
 }
 
-const op::Port* main_output(const std::vector<op::Port>& ports) {
-  const auto found = std::ranges::find(ports, op::Role::output, &op::Port::role);
-  return found == ports.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
-                            double flops_limit, const Allocate& allocate, const GivenInputs& given) {
+                            double flops_limit, const Allocate& allocate, References references,
+                            const GivenInputs& given) {
   const Stopwatch watch;
   const plan::Case& first = cases[plan.cases.front()];
   auto group = std::make_shared<Group>();
@@ -351,6 +385,7 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
   if (output != nullptr && first.op->flops(first.params) > flops_limit) {
     group->sample = choose_sample(*output, kReferenceSample);
   }
+  group->streams = references == References::of_rows_if_possible && may_stream(cases, plan, *group->row);
   GroupBuilder builder(*group, allocate, given);
   std::vector<PreparedCase> prepared;
   for (const std::size_t index : plan.cases) {
@@ -365,6 +400,9 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
   if (output != nullptr && first.op->flops(first.params) > kTotalErrorFlops &&
       static_cast<std::size_t>(output->elements()) > kTotalErrorSample) {
     group->total_sample = choose_sample(*output, kTotalErrorSample);
+  }
+  if (group->streams) {
+    stream(*group, *main_output(ports));
   }
   group->times.inputs_s = watch.seconds();
   return {std::move(group), std::move(prepared)};

@@ -27,20 +27,6 @@ void fulfil(Promise& promise, double& seconds, const RunPart& run_part, const Co
   }
 }
 
-/// Whether the first output is worth while, and others have a row for each of its rows.
-bool has_many_rows(const std::vector<op::Port>& ports) {
-  constexpr std::int64_t kFewestElements = std::int64_t{1} << 20, kFewestRows = 64, kFewestColumns = 8,
-                         kMostColumns = std::int64_t{1} << 16;
-  const auto main = std::ranges::find(ports, op::Role::output, &op::Port::role);
-  const auto rows_of = [](const op::Port& port) { return port.batch * port.rows; };
-  return main != ports.end() && main->elements() >= kFewestElements && main->rows >= kFewestRows &&
-         main->cols >= kFewestColumns && main->cols <= kMostColumns &&
-         std::ranges::none_of(ports, [&](const op::Port& port) {
-           return port.role == op::Role::amax || port.passed_on || !port.scaled_by.empty() ||
-                  (port.role == op::Role::output && rows_of(port) != rows_of(*main));
-         });
-}
-
 /// "x in bf16": the formats of the operands.
 std::string words_of(const Rounding& rounding) {
   std::string words;
@@ -61,41 +47,6 @@ void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part)
 }
 
 }  // namespace
-
-bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row) {
-  const op::Reference& reference = row.reference;
-  if (reference.on_rows == nullptr || !reference.tracked() ||
-      (reference.findings != nullptr && reference.row_findings == nullptr)) {
-    return false;
-  }
-  return std::ranges::all_of(plan.cases, [&](std::size_t index) {
-    const plan::Case& c = cases[index];
-    return !c.inputs.exact_leg() && reference.on_rows(c.params, 1).has_value() &&
-           has_many_rows(c.op->ports(c.params, *c.mode));
-  });
-}
-
-void stream(Group& group) {
-  group.streams = true;
-  group.yardstick_promise.set_value(std::make_shared<const op::Yardsticks>());
-  std::shared_ptr<Rounding> identity;
-  for (const auto& rounding : group.in_order) {
-    const Rounding* const of = rounding.get();  // which owns the future
-    rounding->values = std::async(std::launch::deferred, [&group, of] {
-                         const op::ReferenceRequest request{&group.params, of->operands, group.sample};
-                         return std::make_shared<const op::Values>(group.row->reference.values(request));
-                       }).share();
-    identity = rounding->identity ? rounding : identity;
-  }
-  if (identity != nullptr) {
-    group.total = identity->values;
-    return;
-  }
-  group.total = std::async(std::launch::deferred, [&group] {
-                  const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample, true};
-                  return std::make_shared<const op::Values>(group.row->reference.values(request));
-                }).share();
-}
 
 void compute_references(Group& group, const RunPart& run_part) {
   if (group.streams) {

@@ -95,6 +95,11 @@ std::uint64_t converted_bytes(const plan::Case& c, const std::vector<op::Port>& 
   return may_convert(c) ? (elements_of(ports, op::Role::input) + elements_of(ports, op::Role::output)) * kDouble : 0;
 }
 
+/// While the inputs of a group that streams are stored: they are drawn as doubles, and kept as FP32 numbers.
+std::uint64_t drawn_bytes(const std::vector<op::Port>& ports) {
+  return elements_of(ports, op::Role::input) * (kDouble + sizeof(float));
+}
+
 }  // namespace
 
 bool shares_storage(const plan::Case& c) {
@@ -123,20 +128,27 @@ std::size_t count_groups(const std::vector<plan::Case>& cases) {
   return cases.size() - std::ranges::unique(keys).size();
 }
 
-std::uint64_t estimate_case_bytes(const plan::Case& c) {
+std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams) {
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  if (streams) {
+    return drawn_bytes(ports) + extent_of(ports);
+  }
   return elements_of(ports, op::Role::input) * 2 * kDouble +
          (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports) +
          converted_bytes(c, ports);
 }
 
-std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group) {
+std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group, bool streams) {
   std::set<std::string> roundings;
   std::uint64_t bytes = 0, converted = 0;
   for (const std::size_t index : group.cases) {
     const plan::Case& c = cases[index];
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     bytes += extent_of(ports);
+    if (streams) {
+      bytes += index == group.cases.front() ? drawn_bytes(ports) : 0;
+      continue;
+    }
     converted = std::max(converted, converted_bytes(c, ports));
     if (roundings.empty()) {
       bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * kYardsticks;
@@ -152,16 +164,16 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
 }
 
 std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
-                                    std::uint64_t budget_bytes) {
+                                    std::uint64_t budget_bytes, bool streams) {
   if (group.cases.empty()) {
     return {};
   }
-  if (group.cases.size() == 1 || estimate_bytes(cases, group) <= budget_bytes) {
+  if (group.cases.size() == 1 || estimate_bytes(cases, group, streams) <= budget_bytes) {
     return {group};
   }
   const auto middle = group.cases.begin() + static_cast<std::ptrdiff_t>(group.cases.size() / 2);
-  std::vector<GroupPlan> parts = split_to_fit(cases, {group.key, {group.cases.begin(), middle}}, budget_bytes);
-  for (GroupPlan& part : split_to_fit(cases, {group.key, {middle, group.cases.end()}}, budget_bytes)) {
+  std::vector<GroupPlan> parts = split_to_fit(cases, {group.key, {group.cases.begin(), middle}}, budget_bytes, streams);
+  for (GroupPlan& part : split_to_fit(cases, {group.key, {middle, group.cases.end()}}, budget_bytes, streams)) {
     parts.push_back(std::move(part));
   }
   return parts;

@@ -27,15 +27,20 @@ struct GroupPlan {
 /// How many groups all of these cases have, which takes a small part of the memory of the groups.
 [[nodiscard]] std::size_t count_groups(const std::vector<plan::Case>& cases);
 
-/// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors.
-[[nodiscard]] std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group);
+/// How references are made. Those of rows that do not know of each other are not kept, nor are doubles of their operands
+/// (may_stream in group.hpp says which).
+enum class References { whole, of_rows_if_possible };
+
+/// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors; if it streams,
+/// stored tensors and the doubles that they are rounded from.
+[[nodiscard]] std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group, bool streams);
 
 /// The group, halved until each part fits into the budget; nothing for an empty group, and a single case whatever it
 /// needs.
 [[nodiscard]] std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
-                                                  std::uint64_t budget_bytes);
+                                                  std::uint64_t budget_bytes, bool streams);
 
 /// Host bytes of one case alone.
-[[nodiscard]] std::uint64_t estimate_case_bytes(const plan::Case& c);
+[[nodiscard]] std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams = false);
 
 }  // namespace numcheck::prepare

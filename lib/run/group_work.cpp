@@ -19,6 +19,11 @@ constexpr double kSlowestFlops = 1e8;
 
 }  // namespace
 
+bool GroupWork::streams(const prepare::GroupPlan& plan) const {
+  const prepare::CatalogRow* row = prepare::find_row(catalog_, cases_[plan.cases.front()].op->name);
+  return !options_.on_tensors && row != nullptr && prepare::may_stream(cases_, plan, *row);
+}
+
 void GroupWork::prepare(AdmittedGroup& group) {
   const core::SerialSection serial(group.small);
   const core::TraceSection section(options_.workers.trace, "coordinator", subject_of(cases_, group.plan));
@@ -29,12 +34,11 @@ void GroupWork::prepare(AdmittedGroup& group) {
       stop_.work().begin(fmt::format("the inputs of {}", cases_[group.plan.cases.front()].id), {.time_s = limit_s});
   try {
     const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
+    const auto references = options_.on_tensors ? prepare::References::whole : prepare::References::of_rows_if_possible;
     work.run([&] {
-      group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
+      group.made =
+          prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate, references);
     });
-    if (!options_.on_tensors && prepare::may_stream(cases_, group.plan, *group.made.group->row)) {
-      prepare::stream(*group.made.group);
-    }
   } catch (const core::Cancelled&) {
     return;  // they were never started
   } catch (const OutOfTime& limit) {

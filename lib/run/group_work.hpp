@@ -37,6 +37,8 @@ class GroupWork {
         stop_(stop),
         pool_(pool) {}
 
+  /// Whether its references are made of some rows at a time.
+  [[nodiscard]] bool streams(const prepare::GroupPlan& plan) const;
   /// If that fails or takes too long, this is the result of its cases.
   void prepare(AdmittedGroup& group);
   /// Of a group whose inputs could be prepared; otherwise does nothing.

@@ -129,7 +129,7 @@ class Pipeline {
   [[nodiscard]] bool needs_no_answer(const prepare::GroupPlan& group) {
     const plan::Case& first = cases_[group.cases.front()];
     const double cost = first.op->flops(first.params) * static_cast<double>(group.cases.size());
-    return cost <= options_.no_wait_flops && !survey_->is_answered(group);
+    return cost <= options_.no_wait_flops * core::thread_count() && !survey_->is_answered(group);
   }
 
   void run_group(const prepare::GroupPlan& whole) {
@@ -141,8 +141,9 @@ class Pipeline {
       survey_->wait(whole);
     }
     prepare::GroupPlan group{.key = whole.key, .cases = {}};
+    const bool streams = work_.streams(whole);
     for (const std::size_t index : whole.cases) {
-      const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index]);
+      const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index], streams);
       const std::optional<worker::Outcome> answer = without_answer ? std::nullopt : survey_->answer(index);
       if (answer && answer->kind != worker::Outcome::Kind::done) {
         flights_.refuse(index, *answer);
@@ -155,7 +156,7 @@ class Pipeline {
         group.cases.push_back(index);
       }
     }
-    for (prepare::GroupPlan& part : prepare::split_to_fit(cases_, group, budget_)) {
+    for (prepare::GroupPlan& part : prepare::split_to_fit(cases_, group, budget_, streams)) {
       run_part(std::move(part));
     }
   }
@@ -168,7 +169,7 @@ class Pipeline {
   }
 
   void run_part(prepare::GroupPlan plan) {
-    const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan);
+    const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan, work_.streams(plan));
     const bool small = bytes < kSmallBytes && flops_of(cases_, plan) < kSmallFlops;
     std::optional<MemoryGate::Lease> memory = small ? memory_.try_acquire(bytes) : std::nullopt;
     if (!memory) {

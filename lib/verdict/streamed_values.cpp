@@ -68,62 +68,20 @@ core::Buffer<double> decoded_rows(const op::Port& port, std::span<const std::byt
 
 }  // namespace
 
-/// The operands of all rows, of which some are taken.
-class StreamedValues::Inputs {
- public:
-  Inputs(std::span<const op::Operand> all, const op::Port& main) : all_(all.begin(), all.end()), rows_(rows_of(main)) {}
-
-  /// Those rows in a copy.
-  [[nodiscard]] std::vector<op::Operand> picked(std::span<const std::int64_t> rows,
-                                                std::vector<core::Buffer<double>>& copies) const {
-    std::vector<op::Operand> some = all_;
-    for (op::Operand& operand : some) {
-      if (operand.batch * operand.rows != rows_) {
-        continue;
-      }
-      const auto cols = static_cast<std::size_t>(operand.cols);
-      core::Buffer<double>& copy = copies.emplace_back(rows.size() * cols);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::copy_n(operand.data + static_cast<std::size_t>(rows[i]) * cols, cols, copy.data() + i * cols);
-      }
-      operand.data = copy.data();
-      operand.batch = 1;
-      operand.rows = static_cast<std::int64_t>(rows.size());
-    }
-    return some;
-  }
-
-  [[nodiscard]] std::vector<op::Operand> of(std::int64_t first, std::int64_t count) const {
-    std::vector<op::Operand> some = all_;
-    for (op::Operand& operand : some) {
-      if (operand.batch * operand.rows == rows_) {  // others are shared by all rows
-        operand.data += first * operand.cols;
-        operand.batch = 1;
-        operand.rows = count;
-      }
-    }
-    return some;
-  }
-
- private:
-  std::vector<op::Operand> all_;
-  std::int64_t rows_;
-};
-
 StreamedValues::StreamedValues(const EvaluationContext& context)
     : context_(context),
       main_(&*std::ranges::find(context.prepared->ports, op::Role::output, &op::Port::role)),
-      stored_(std::make_unique<Inputs>(context.prepared->rounding->operands, *main_)),
-      unrounded_(context.prepared->rounding->identity ? nullptr
-                                                      : std::make_unique<Inputs>(context.group->unrounded, *main_)) {
+      stored_(context.prepared->rounding->rows.get()),
+      unrounded_(context.prepared->rounding->identity ? nullptr : context.group->unrounded_rows.get()) {
   const op::Reference& reference = context.group->row->reference;
   const plan::Case& c = *context.prepared->c;
   if (reference.row_findings != nullptr) {
     findings_ = reference.row_findings(c.params, *c.mode);
   }
-  const auto prepare = [&](const Inputs& inputs, bool values_only) {
+  const auto prepare = [&](const prepare::RowOperands& inputs, bool values_only) {
     const std::int64_t count = std::min(rows_at_a_time(), rows_of(*main_));
-    op::Values all = values_of(inputs.of(0, count), count, values_only);
+    prepare::RowOperands::Copies copies;
+    op::Values all = values_of(inputs.of(0, count, copies), count, values_only);
     for (op::OutputValues& output : all.outputs) {
       if (output.port != main_->name) {
         const op::Port& port = op::port_named(context.prepared->ports, output.port);
@@ -137,8 +95,6 @@ StreamedValues::StreamedValues(const EvaluationContext& context)
     total_ = prepare(*unrounded_, true);
   }
 }
-
-StreamedValues::~StreamedValues() = default;
 
 std::int64_t StreamedValues::rows_at_a_time() const {
   constexpr std::int64_t kElements = std::int64_t{1} << 15;
@@ -177,7 +133,8 @@ void StreamedValues::keep(const op::Values& rows, std::int64_t first, op::Values
   }
 }
 
-void StreamedValues::find(const op::Values& rows, std::int64_t first, std::int64_t count) const {
+void StreamedValues::find(const std::vector<op::Operand>& inputs, const op::Values& rows, std::int64_t first,
+                          std::int64_t count) const {
   std::vector<core::Buffer<double>> decoded;
   std::vector<op::Delivered> delivered;
   for (std::size_t i = 0; i < context_.prepared->ports.size(); ++i) {
@@ -194,7 +151,6 @@ void StreamedValues::find(const op::Values& rows, std::int64_t first, std::int64
     delivered[i].value = decoded[i].span();
   }
   const op::Params params = params_of(context_, count);
-  const std::vector<op::Operand> inputs = stored_->of(first, count);
   findings_->add({&params, inputs, &rows, delivered, &context_.group->sample}, first);
 }
 
@@ -203,16 +159,19 @@ metric::ExpectedRows StreamedValues::rows(std::int64_t first, std::int64_t count
     op::Values values, total;
   };
   const auto made = std::make_shared<Made>();
-  made->values = values_of(stored_->of(first, count), count, false);
+  prepare::RowOperands::Copies copies;
+  const std::vector<op::Operand> inputs = stored_->of(first, count, copies);
+  made->values = values_of(inputs, count, false);
   keep(made->values, first, values_);
   if (findings_ != nullptr) {
-    find(made->values, first, count);
+    find(inputs, made->values, first, count);
   }
   const op::OutputValues& y = main_of(made->values);
   metric::ExpectedRows rows{first,          count, y.value.span(), {}, y.magnitude.span(), y.deviation.span(),
                             y.terms.span(), {}};
   if (unrounded_ != nullptr) {
-    made->total = values_of(unrounded_->of(first, count), count, true);
+    prepare::RowOperands::Copies unrounded;
+    made->total = values_of(unrounded_->of(first, count, unrounded), count, true);
     keep(made->total, first, total_);
     rows.unrounded = main_of(made->total).value.span();
   }
@@ -221,7 +180,7 @@ metric::ExpectedRows StreamedValues::rows(std::int64_t first, std::int64_t count
 }
 
 metric::ExpectedRows StreamedValues::picked(std::span<const std::int64_t> rows) const {
-  std::vector<core::Buffer<double>> copies;
+  prepare::RowOperands::Copies copies;
   const auto count = static_cast<std::int64_t>(rows.size());
   const auto made = std::make_shared<const op::Values>(values_of(stored_->picked(rows, copies), count, false));
   const op::OutputValues& y = main_of(*made);

@@ -20,7 +20,6 @@ struct EvaluationContext;
 class StreamedValues : public metric::RowSource {
  public:
   explicit StreamedValues(const EvaluationContext& context);
-  ~StreamedValues() override;
 
   [[nodiscard]] metric::ExpectedRows rows(std::int64_t first, std::int64_t count) const override;
   [[nodiscard]] metric::ExpectedRows picked(std::span<const std::int64_t> rows) const override;
@@ -37,16 +36,16 @@ class StreamedValues : public metric::RowSource {
   [[nodiscard]] std::vector<op::Finding> findings() const;
 
  private:
-  class Inputs;
-
   [[nodiscard]] op::Values values_of(std::vector<op::Operand> rows, std::int64_t count, bool values_only) const;
   [[nodiscard]] const op::OutputValues& main_of(const op::Values& values) const;
   void keep(const op::Values& rows, std::int64_t first, op::Values& all) const;
-  void find(const op::Values& rows, std::int64_t first, std::int64_t count) const;
+  void find(const std::vector<op::Operand>& inputs, const op::Values& rows, std::int64_t first,
+            std::int64_t count) const;
 
   const EvaluationContext& context_;
   const op::Port* main_;
-  std::unique_ptr<const Inputs> stored_, unrounded_;  ///< the latter null if they are the same
+  const prepare::RowOperands* stored_;
+  const prepare::RowOperands* unrounded_;  ///< null if these are the same
   std::unique_ptr<op::RowFindings> findings_;
   mutable op::Values values_, total_;  ///< rows are written by the threads that make them
 };

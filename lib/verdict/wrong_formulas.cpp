@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <optional>
 #include <span>
@@ -59,13 +58,14 @@ class SomeRows {
     }
     std::ranges::sort(rows_);
     rows_.erase(std::ranges::unique(rows_).begin(), rows_.end());
-    const op::Port& main = main_output(context);
-    for (const op::Operand& operand : context.inputs()) {
-      inputs_.push_back(operand);
-      if (operand.batch * operand.rows == main.batch * main.rows) {
-        take_rows(inputs_.back());
-      }
+    if (context.streamed != nullptr) {
+      inputs_ = context.prepared->rounding->rows->picked(rows_, taken_);
+      return;
     }
+    const op::Port& main = main_output(context);
+    const std::vector<op::Operand> all(context.inputs().begin(), context.inputs().end());
+    inputs_ = prepare::RowOperands(all, std::vector<prepare::PackedOperand>(all.size()), main.batch * main.rows)
+                  .picked(rows_, taken_);
   }
 
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
@@ -77,20 +77,9 @@ class SomeRows {
   }
 
  private:
-  void take_rows(op::Operand& operand) {
-    const auto cols = static_cast<std::size_t>(operand.cols);
-    core::Buffer<double>& taken = taken_.emplace_back(rows_.size() * cols);
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      std::copy_n(operand.data + static_cast<std::size_t>(rows_[i]) * cols, cols, taken.data() + i * cols);
-    }
-    operand.data = taken.data();
-    operand.batch = 1;
-    operand.rows = count();
-  }
-
   std::vector<std::int64_t> rows_;
   std::vector<op::Operand> inputs_;
-  std::list<core::Buffer<double>> taken_;
+  prepare::RowOperands::Copies taken_;
 };
 
 /// A way to get at what mistakes make of the elements that the certificate looks at.
@@ -121,11 +110,13 @@ class Mistaken {
   void add(const op::Mistake& mistake, WrongFormulas& formulas) const {
     const op::Reference& reference = context_.group->row->reference;
     op::Params params = mistake.params;
-    op::ReferenceRequest request{&params, {context_.inputs().begin(), context_.inputs().end()}, {}, true};
     const bool some_rows = rows_.has_value() && !mistake.of_all_rows;
+    op::ReferenceRequest request{&params, {}, {}, true};
     if (some_rows) {
       params = reference.on_rows(mistake.params, rows_->count()).value();
       request.inputs = rows_->inputs();
+    } else {
+      request.inputs.assign(context_.inputs().begin(), context_.inputs().end());
     }
     if (!reference.tracked()) {
       request.sample = samples_.find(main_output(context_).name)->second;

@@ -97,24 +97,15 @@ class Subject {
     return std::ranges::find(ports, op::Role::output, &op::Port::role)->elements();
   }
 
-  void prepare() {
+  void prepare(prepare::References references = prepare::References::whole) {
     constexpr double kFlopsLimit = 1.5e12;  // PipelineOptions::reference_flops_limit
     made_ = prepare::prepare_group(
         cases_, {.key = {}, .cases = {0}}, app::catalog(), kFlopsLimit,
-        [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); });
+        [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); }, references);
   }
 
   void compute_reference() {
     prepare::compute_references(*made_.group, [](const auto& body) { body(); });
-  }
-
-  /// As a run does: not before the comparison, where rows do not know of each other.
-  void start_reference() {
-    if (prepare::may_stream(cases_, {.key = {}, .cases = {0}}, *made_.group->row)) {
-      prepare::stream(*made_.group);
-    } else {
-      compute_reference();
-    }
   }
 
   void leave_outputs() {
@@ -181,7 +172,7 @@ void measure(benchmark::State& state, const BenchOp& bench, std::string_view mod
   };
   for (auto _ : state) {
     if (stage == Stage::inputs || all) {
-      subject.prepare();
+      subject.prepare(all ? prepare::References::of_rows_if_possible : prepare::References::whole);
     }
     if (stage == Stage::reference) {
       untimed([&] { subject.prepare(); });
@@ -190,7 +181,7 @@ void measure(benchmark::State& state, const BenchOp& bench, std::string_view mod
       subject.compute_reference();
     }
     if (all) {
-      subject.start_reference();
+      subject.compute_reference();  // not of rows that do not know of each other
       untimed([&] { subject.leave_outputs(); });
     }
     if (stage == Stage::comparison || all) {

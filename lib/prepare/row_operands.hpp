@@ -1,0 +1,50 @@
+// Operands of ops whose rows are independent: large ones stay as devices store them, and are decoded where rows are needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "op/op.hpp"
+#include "op/reference.hpp"
+#include "prepare/given_inputs.hpp"
+
+namespace numcheck::prepare {
+
+/// The bytes of a port that holds exactly the operand's numbers.
+struct PackedOperand {
+  op::Port port;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+
+  [[nodiscard]] bool empty() const noexcept { return bytes.empty(); }
+};
+
+class RowOperands {
+ public:
+  /// `packed` is parallel to `operands`, whose numbers are those that are not packed; operands of `rows` rows are cut, others are
+  /// shared by all rows.
+  RowOperands(std::vector<op::Operand> operands, std::vector<PackedOperand> packed, std::int64_t rows)
+      : operands_(std::move(operands)), packed_(std::move(packed)), rows_(rows) {}
+
+  using Copies = std::vector<core::Buffer<double>>;
+
+  /// Rows [first, first + count), as operands of so many rows; `copies` owns what was decoded.
+  [[nodiscard]] std::vector<op::Operand> of(std::int64_t first, std::int64_t count, Copies& copies) const;
+  /// Some rows, one after the other.
+  [[nodiscard]] std::vector<op::Operand> picked(std::span<const std::int64_t> rows, Copies& copies) const;
+  /// All rows; `owners` owns what was decoded.
+  [[nodiscard]] std::vector<op::Operand> all(std::vector<SharedDoubles>& owners) const;
+
+ private:
+  [[nodiscard]] bool has_rows(const op::Operand& operand) const { return operand.batch * operand.rows == rows_; }
+
+  std::vector<op::Operand> operands_;
+  std::vector<PackedOperand> packed_;
+  std::int64_t rows_;
+};
+
+}  // namespace numcheck::prepare

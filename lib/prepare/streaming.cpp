@@ -1,0 +1,140 @@
+// Groups whose references are made of some rows at a time: which they are, and how little is kept for them.
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <utility>
+
+#include "core/dtype.hpp"
+#include "data/inputs.hpp"
+#include "prepare/group.hpp"
+
+namespace numcheck::prepare {
+namespace {
+
+/// Whether the first output is worth while, and others have a row for each of its rows.
+bool has_many_rows(const std::vector<op::Port>& ports) {
+  constexpr std::int64_t kFewestElements = std::int64_t{1} << 20, kFewestRows = 64, kFewestColumns = 8,
+                         kMostColumns = std::int64_t{1} << 16;
+  const auto main = std::ranges::find(ports, op::Role::output, &op::Port::role);
+  const auto rows_of = [](const op::Port& port) { return port.batch * port.rows; };
+  return main != ports.end() && main->elements() >= kFewestElements && main->rows >= kFewestRows &&
+         main->cols >= kFewestColumns && main->cols <= kMostColumns &&
+         std::ranges::none_of(ports, [&](const op::Port& port) {
+           return port.role == op::Role::amax || port.passed_on || !port.scaled_by.empty() ||
+                  (port.role == op::Role::output && rows_of(port) != rows_of(*main));
+         });
+}
+
+void forget_packed(const PackedOperand& packed, op::Operand& operand, SharedDoubles& owner) {
+  if (!packed.empty()) {
+    operand.data = nullptr;
+    owner.reset();
+  }
+}
+
+/// The unrounded operand as FP32 numbers, which a case may store; empty if it is none, or small.
+PackedOperand packed_unrounded(const Group& group, const op::Operand& operand) {
+  PackedOperand packed;
+  for (const auto& rounding : group.in_order) {
+    for (const PackedOperand& stored : rounding->packed) {
+      const bool is_better = packed.empty() || stored.port.dtype == core::Dtype::fp32;
+      if (!stored.empty() && stored.port.name == operand.port && stored.port.is_generated() && is_better) {
+        packed = stored;
+      }
+    }
+  }
+  if (packed.empty() || packed.port.dtype == core::Dtype::fp32) {
+    return packed;
+  }
+  op::Port& dense = packed.port;
+  dense.dtype = core::Dtype::fp32;
+  dense.ld = dense.cols;
+  dense.batch_stride = dense.rows * dense.cols;
+  dense.offset_bytes = 0;
+  const auto bytes = std::make_shared<core::Buffer<std::byte>>(dense.extent_bytes());
+  data::store_port(dense, {operand.data, operand.elements()}, 1, bytes->span());
+  packed.bytes = bytes->span();
+  packed.owner = bytes;
+  return packed;
+}
+
+/// Only bytes stay of large operands.
+void pack(Group& group, std::int64_t rows) {
+  std::vector<PackedOperand> unrounded;
+  for (std::size_t i = 0; i < group.unrounded.size(); ++i) {
+    unrounded.push_back(packed_unrounded(group, group.unrounded[i]));
+    forget_packed(unrounded.back(), group.unrounded[i], group.unrounded_owners[i]);
+  }
+  group.unrounded_rows = std::make_shared<const RowOperands>(group.unrounded, std::move(unrounded), rows);
+  for (const auto& rounding : group.in_order) {
+    for (std::size_t i = 0; i < rounding->operands.size(); ++i) {
+      forget_packed(rounding->packed[i], rounding->operands[i], rounding->owners[i]);
+    }
+    rounding->rows = std::make_shared<const RowOperands>(rounding->operands, rounding->packed, rows);
+  }
+}
+
+}  // namespace
+
+bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row) {
+  const op::Reference& reference = row.reference;
+  if (reference.on_rows == nullptr || !reference.tracked() ||
+      (reference.findings != nullptr && reference.row_findings == nullptr)) {
+    return false;
+  }
+  return std::ranges::all_of(plan.cases, [&](std::size_t index) {
+    const plan::Case& c = cases[index];
+    return !c.inputs.exact_leg() && reference.on_rows(c.params, 1).has_value() &&
+           has_many_rows(c.op->ports(c.params, *c.mode));
+  });
+}
+
+void unpack(Rounding& rounding) {
+  if (rounding.rows == nullptr) {
+    return;
+  }
+  std::call_once(rounding.unpacked, [&rounding] {
+    const std::vector<op::Operand> all = rounding.rows->all(rounding.owners);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      rounding.operands[i].data = all[i].data;  // nothing else: other threads read the rest
+    }
+  });
+}
+
+void unpack_unrounded(Group& group) {
+  if (group.unrounded_rows == nullptr) {
+    return;
+  }
+  std::call_once(group.unpacked, [&group] {
+    const std::vector<op::Operand> all = group.unrounded_rows->all(group.unrounded_owners);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      group.unrounded[i].data = all[i].data;
+    }
+  });
+}
+
+void stream(Group& group, const op::Port& main) {
+  pack(group, main.batch * main.rows);
+  group.yardstick_promise.set_value(std::make_shared<const op::Yardsticks>());
+  std::shared_ptr<Rounding> identity;
+  for (const auto& rounding : group.in_order) {
+    Rounding* const of = rounding.get();  // which owns the future
+    rounding->values = std::async(std::launch::deferred, [&group, of] {
+                         unpack(*of);
+                         const op::ReferenceRequest request{&group.params, of->operands, group.sample};
+                         return std::make_shared<const op::Values>(group.row->reference.values(request));
+                       }).share();
+    identity = rounding->identity ? rounding : identity;
+  }
+  if (identity != nullptr) {
+    group.total = identity->values;
+    return;
+  }
+  group.total = std::async(std::launch::deferred, [&group] {
+                  unpack_unrounded(group);
+                  const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample, true};
+                  return std::make_shared<const op::Values>(group.row->reference.values(request));
+                }).share();
+}
+
+}  // namespace numcheck::prepare
