@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -92,14 +93,21 @@ double absolute_max(std::span<const double> values) {
   const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
   std::vector<double> partial(chunks, 0.0);
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    double largest = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const double magnitude = std::fabs(values[i]);
-      if (magnitude > largest && std::isfinite(magnitude)) {
-        largest = magnitude;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    std::array<double, 16> largest{};  // as many chains as a processor runs side by side
+    std::size_t i = begin;
+    for (; i + largest.size() <= end; i += largest.size()) {
+      for (std::size_t l = 0; l < largest.size(); ++l) {
+        const double magnitude = std::fabs(values[i + l]);
+        const double finite = magnitude < kInfinity ? magnitude : 0;
+        largest[l] = finite > largest[l] ? finite : largest[l];
       }
     }
-    partial[chunk] = largest;
+    for (; i < end; ++i) {
+      const double magnitude = std::fabs(values[i]);
+      largest[0] = magnitude > largest[0] && magnitude < kInfinity ? magnitude : largest[0];
+    }
+    partial[chunk] = *std::max_element(largest.begin(), largest.end());
   });
   return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
 }

@@ -126,6 +126,7 @@ class Mistaken {
     if (some_rows) {
       params = reference.on_rows(mistake.params, rows_->count()).value();
       request.inputs = rows_->inputs();
+      request.some_rows = true;
     }
     if (!reference.tracked()) {
       request.sample = samples_.find(main_output(context_).name)->second;
