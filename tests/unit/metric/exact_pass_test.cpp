@@ -17,7 +17,8 @@ namespace {
 using core::Dtype;
 
 void add_norms(const ErrorNorms& n, std::vector<double>& out) {
-  out.insert(out.end(), {n.max_abs, n.max_rel, n.l1, n.l2, n.linf, n.rel_l2, n.rms, n.mean_signed, n.nmse, n.sqnr_db, n.cosine});
+  out.insert(out.end(),
+             {n.max_abs, n.max_rel, n.l1, n.l2, n.linf, n.rel_l2, n.rms, n.mean_signed, n.nmse, n.sqnr_db, n.cosine});
 }
 
 /// Every number that a report has.
