@@ -11,13 +11,15 @@ struct RowSums {
   double a, b;
 };
 
+inline constexpr int kSettled = 4;
+
 /// Sums of an output all of whose elements are RN(y).
 struct ExactSums {
   Accumulators sums;
   float largest;  ///< |y| in ulps
   /// |y| in ulps of some elements that neither raise an extreme nor enter the list of the worst any more: what all others with the
   /// same |y| do, too. Of 16- and 8-bit outputs.
-  float settled[4];
+  float settled[kSettled];
   int next_settled;
 };
 

@@ -78,10 +78,33 @@ Vi convert_part(const double* got, const double* expected, std::size_t begin, st
   return wrong;
 }
 
-/// z^2 of a block, and limits of |e| for extremes; true if an element exceeds its limit. `spread`: V is not 0.
+/// In units of the ulp, all that is asked of an element depends on |y| alone, and casts have few different ones: those that have told
+/// all they can are remembered. Of 16- and 8-bit outputs.
+class Settled {
+ public:
+  explicit Settled(const ExactSums& sums) {
+    for (int i = 0; i < kSettled; ++i) {
+      known_[i] = splat_float(sums.settled[i]);
+    }
+  }
+  [[nodiscard]] Wi has(Vf y) const { return (y == known_[0]) | (y == known_[1]) | (y == known_[2]) | (y == known_[3]); }
+
+ private:
+  static_assert(kSettled == 4);
+  Vf known_[kSettled];
+};
+
+/// Elements that exceed their limits.
+template <bool narrow>
+Wi extremes_at(const ExactBlock& block, std::size_t at, const Settled& settled) {
+  const Wi beyond = magnitude_of(load(block.best + at)) > load(block.limit + at);
+  return narrow ? beyond & ~settled.has(magnitude_of(load(block.y + at))) : beyond;
+}
+
+/// z^2 of a block, and limits of |e| for extremes; true if an element that is not settled exceeds its limit. `spread`: V is not 0.
 template <bool narrow, bool spread>
-bool add_spread(std::size_t size, float value, float fraction_scale, Limits limits, ExactBlock& block,
-                ExactRunning& running) {
+bool add_spread(std::size_t size, float value, float fraction_scale, Limits limits, const Settled& settled,
+                ExactBlock& block, ExactRunning& running) {
   const Vf constant = splat_float(1.0F / (1.0F / 12));  // 1 / V of the output's rounding alone
   Wi extreme{};
   for (std::size_t i = 0; i < size; i += kLanes) {
@@ -113,33 +136,29 @@ bool add_spread(std::size_t size, float value, float fraction_scale, Limits limi
         limit = smaller(limits.half_reached * reached + limits.deviation * deviation, limit);
       }
       store(block.limit + at, limit);
-      extreme |= error > limit;
+      extreme |= narrow ? (error > limit) & ~settled.has(y) : error > limit;
     }
   }
   return any(extreme);
 }
 
-bool is_settled(const ExactSums& sums, float y) {
-  return y == sums.settled[0] || y == sums.settled[1] || y == sums.settled[2] || y == sums.settled[3];
-}
-
-/// Looks at the elements that exceed their limits. In units of the ulp, all that is asked of an element depends on |y| alone,
-/// and casts have few different ones: those that have told all they can are remembered.
+/// Looks at the elements that exceed their limits.
 template <bool narrow>
 void raise_extremes(const SegmentView& segment, std::size_t begin, std::size_t size, const FormatConstants& format,
                     const ModelConstants& model, const ExactBlock& block, ExactSums& sums) {
   for (std::size_t i = 0; i < size; i += kFloats) {
-    if (!any(magnitude_of(load(block.best + i)) > load(block.limit + i))) {
-      continue;
-    }
-    for (std::size_t j = i; j < i + kFloats; ++j) {
-      const float y = __builtin_fabsf(block.y[j]);
-      if (!(__builtin_fabsf(block.best[j]) > block.limit[j]) || (narrow && is_settled(sums, y))) {
+    for (int lane = 0; lane < kFloats; ++lane) {
+      const std::size_t at = i + static_cast<std::size_t>(lane);
+      const Wi extreme = extremes_at<narrow>(block, i, Settled(sums));
+      if (!any(extreme)) {
+        break;
+      }
+      if (extreme[lane] == 0) {
         continue;
       }
-      const double over = raise_element(segment, begin + j, format, model, sums.sums);
+      const double over = raise_element(segment, begin + at, format, model, sums.sums);
       if (narrow && sums.sums.worst.count == kWorst && over <= entry_over_bound(sums.sums.worst)) {
-        sums.settled[sums.next_settled++ % 4] = y;
+        sums.settled[sums.next_settled++ % kSettled] = __builtin_fabsf(block.y[at]);
       }
     }
   }
@@ -192,6 +211,7 @@ bool run_exact(const SegmentView& segment, const FormatConstants& format, const 
   const ExactRange range(format);
   const auto value = static_cast<float>(model.var_value), fraction_scale = static_cast<float>(format.fraction_scale);
   Limits limits(sums.sums, format, model);
+  Settled settled(sums);
   ExactRunning running;
   ExactBlock block;
   for (std::size_t begin = 0; begin < segment.size; begin += kBlock) {
@@ -204,9 +224,10 @@ bool run_exact(const SegmentView& segment, const FormatConstants& format, const 
     if (any(wrong)) {
       return false;
     }
-    if (add_spread<narrow, spread>(size, value, fraction_scale, limits, block, running)) {
+    if (add_spread<narrow, spread>(size, value, fraction_scale, limits, settled, block, running)) {
       raise_extremes<narrow>(segment, begin, size, format, model, block, sums);
       limits = Limits(sums.sums, format, model);
+      settled = Settled(sums);
     }
     if (narrow) {
       count_spread(block, size, histograms);

@@ -89,7 +89,7 @@ class Streamed(CliTest):
         self.compare(ODD_CASTS)
 
     def test_wrong_casts(self):
-        for fault in ("scale_half", "wrong_amax", "scale_inv_is_scale", "last_row_stale"):
+        for fault in ("scale_half", "scaled_amax", "scale_inv_is_scale", "last_row_stale"):
             with self.subTest(fault=fault):
                 self.compare(CASTS[:2] + CASTS[5:6], "--inject", fault, code=1)
 

@@ -157,7 +157,7 @@ TEST_P(ExactPass, leaves_what_is_wrong_to_the_pass_of_all_outputs) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, ExactPass,
                          testing::Values(Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2),
-                         [](const auto& info) { return std::string(core::dtype_info(info.param).name); });
+                         [](const auto& format) { return std::string(core::dtype_info(format.param).name); });
 
 }  // namespace
 }  // namespace numcheck::metric
