@@ -94,20 +94,25 @@ double absolute_max(std::span<const double> values) {
   std::vector<double> partial(chunks, 0.0);
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    std::array<double, 16> largest{};  // as many chains as a processor runs side by side
+    constexpr std::size_t kChains = 16;  // as many as a processor runs side by side
+    std::array<double, kChains> chains{};
+    double* const largest = chains.data();  // without checks of bounds, which would keep compilers from using vectors
+    const double* const from = values.data();
+    const auto take = [&](double x, double& most) {
+      const double magnitude = std::fabs(x);
+      const double finite = magnitude < kInfinity ? magnitude : 0;
+      most = finite > most ? finite : most;
+    };
     std::size_t i = begin;
-    for (; i + largest.size() <= end; i += largest.size()) {
-      for (std::size_t l = 0; l < largest.size(); ++l) {
-        const double magnitude = std::fabs(values[i + l]);
-        const double finite = magnitude < kInfinity ? magnitude : 0;
-        largest[l] = finite > largest[l] ? finite : largest[l];
+    for (; i + kChains <= end; i += kChains) {
+      for (std::size_t l = 0; l < kChains; ++l) {
+        take(from[i + l], largest[l]);
       }
     }
     for (; i < end; ++i) {
-      const double magnitude = std::fabs(values[i]);
-      largest[0] = magnitude > largest[0] && magnitude < kInfinity ? magnitude : largest[0];
+      take(from[i], largest[0]);
     }
-    partial[chunk] = *std::max_element(largest.begin(), largest.end());
+    partial[chunk] = *std::max_element(chains.begin(), chains.end());
   });
   return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
 }
