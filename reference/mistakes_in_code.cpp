@@ -16,6 +16,7 @@
 #include "op/dropout.hpp"
 #include "op/moe.hpp"
 #include "op/quantize.hpp"
+#include "reference/casts.hpp"
 #include "reference/mistake_list.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
@@ -59,13 +60,18 @@ op::Values unsaturated_codes(const op::ReferenceRequest& request) {
   const double largest = core::dtype_info(format).max_finite;
   const double limit = largest + core::ulp(largest, format) / 2;
   op::Values values = quantize_reference().values(request);
+  if (!(std::fabs(static_cast<double>(static_cast<float>(amax_of({x.data, x.elements()})) * scale)) > limit)) {
+    return values;
+  }
   op::OutputValues* codes = find_output(values, "q");
-  op::OutputValues* turned = find_output(values, "q_t");
+  op::OutputValues* turned = find_output(values, "q_t");  // null if only some rows are wanted
   const auto rows = static_cast<std::size_t>(p.rows), cols = static_cast<std::size_t>(p.cols);
   for (std::size_t i = 0; i < x.elements(); ++i) {
     if (std::fabs(static_cast<double>(static_cast<float>(x.data[i]) * scale)) > limit) {
       codes->value[i] = kNan;
-      turned->value[i % cols * rows + i / cols] = kNan;
+      if (turned != nullptr) {
+        turned->value[i % cols * rows + i / cols] = kNan;
+      }
     }
   }
   return values;
@@ -77,17 +83,13 @@ op::Values codes_as_they_lie(const op::ReferenceRequest& request) {
   return values;
 }
 
-op::Values largest_value(const op::ReferenceRequest& request) {
+op::Values amax_of_values(const op::ReferenceRequest& request) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
-  double largest = 0;
-  for (std::size_t i = 0; i < x.elements(); ++i) {
-    largest = x.data[i] > largest ? x.data[i] : largest;  // NaN is dropped
-  }
   op::Values values;
   op::OutputValues& amax = values.outputs.emplace_back();
   amax.port = "amax";
   amax.value = core::Buffer<double>(1);
-  amax.value[0] = largest;
+  amax.value[0] = largest_value({x.data, x.elements()});
   return values;
 }
 
@@ -244,7 +246,7 @@ std::vector<op::Mistake> moe_permute_mistakes(const op::Params& params, const op
 
 std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::QuantizeParams> mistakes(params);
-  mistakes.add_of_all_rows("amax_of_values", "the largest magnitude from the largest value", &largest_value);
+  mistakes.add_of_all_rows("amax_of_values", "the largest magnitude from the largest value", &amax_of_values);
   mistakes.add_instead("scale_ignored", "the scale from 1", &unscaled_codes);
   mistakes.add_instead("saturate_missing", "saturated codes from NaN", &unsaturated_codes);
   if (mistakes.p.layout != "rowwise") {

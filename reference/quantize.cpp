@@ -1,14 +1,16 @@
 #include "op/quantize.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/casts.hpp"
 #include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
@@ -16,7 +18,9 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 16;
+std::span<const double> elements_of(const op::Operand& operand) {
+  return {operand.data, operand.elements()};
+}
 
 op::OutputValues exact_output(std::string_view port, std::size_t elements) {
   op::OutputValues out;
@@ -49,25 +53,6 @@ op::OutputValues transposed(std::string_view port, const double* in, std::size_t
   return out;
 }
 
-/// Of the magnitudes; NaN is dropped, as the devices' maximum does.
-double largest_of(const op::Operand& x) {
-  std::vector<double> largest((x.elements() + kChunk - 1) / kChunk);
-  core::parallel_chunks(x.elements(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    std::array<double, 8> most{};  // as many chains as a processor runs side by side
-    for (std::size_t i = begin; i < end; ++i) {
-      const double magnitude = std::fabs(x.data[i]);
-      double& chain = most[i % most.size()];
-      chain = magnitude > chain ? magnitude : chain;
-    }
-    largest[chunk] = std::ranges::max(most);
-  });
-  return largest.empty() ? 0 : std::ranges::max(largest);
-}
-
-double product32(double a, double b) {
-  return static_cast<double>(static_cast<float>(a) * static_cast<float>(b));
-}
-
 double reciprocal32(double x) {
   return static_cast<double>(1.0F / static_cast<float>(x));
 }
@@ -92,8 +77,7 @@ void derive_scale(const op::DeriveRequest& request, std::span<double> values) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
   double scale = p.scale;
   if (scale == 0) {
-    const double largest = largest_of(x);
-    scale = scale_for(largest, format_of(p));
+    scale = scale_for(amax_of(elements_of(x)), format_of(p));
   }
   std::ranges::fill(values, scale);
 }
@@ -104,19 +88,15 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
   const double scale = op::operand_named(request.inputs, "scale").data[0];
   const double largest = core::dtype_info(format_of(p)).max_finite;
   op::OutputValues q = exact_output("q", x.elements());
-  core::parallel_chunks(x.elements(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const double scaled = product32(x.data[i], scale);
-      q.value[i] = std::isnan(scaled) ? scaled : std::clamp(scaled, -largest, largest);
-    }
-  });
+  scale_into(elements_of(x), scale, largest, q.value.span());
   op::Values result;
-  // Whatever the layout: cases that differ in it share this reference.
-  op::OutputValues q_t =
-      transposed("q_t", q.value.data(), static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
-  result.outputs.push_back(std::move(q));
-  result.outputs.push_back(std::move(q_t));
-  result.outputs.push_back(scalar_output("amax", largest_of(x)));
+  if (!request.some_rows) {
+    // Whatever the layout: cases that differ in it share this reference.
+    result.outputs.push_back(
+        transposed("q_t", q.value.data(), static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols)));
+  }
+  result.outputs.insert(result.outputs.begin(), std::move(q));
+  result.outputs.push_back(scalar_output("amax", amax_of(elements_of(x))));
   result.outputs.push_back(scalar_output("scale_inv", reciprocal32(scale)));
   return result;
 }
@@ -124,11 +104,7 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
 op::Values dequantize_values(const op::ReferenceRequest& request) {
   const op::Operand& q = op::operand_named(request.inputs, "q");
   op::OutputValues y = exact_output("y", q.elements());
-  core::parallel_chunks(q.elements(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      y.value[i] = product32(q.data[i], q.scale);
-    }
-  });
+  scale_into(elements_of(q), q.scale, std::numeric_limits<double>::infinity(), y.value.span());
   op::Values result;
   result.outputs.push_back(std::move(y));
   return result;
@@ -175,12 +151,14 @@ op::Reference quantize_reference() {
   reference.derive = &derive_scale;
   reference.mistakes = &quantize_mistakes;
   reference.on_rows = &on_code_rows;
+  reference.largest_of_parts = true;
   return reference;
 }
 
 op::Reference dequantize_reference() {
   op::Reference reference = reference_of(&dequantize_values, "dequantize-1");
   reference.mistakes = &dequantize_mistakes;
+  reference.on_rows = &on_rows<op::DequantizeParams, &op::DequantizeParams::rows>;
   return reference;
 }
 

@@ -1,7 +1,7 @@
 # Tests of lib/metric and lib/tolerance: comparison, gates and the certificate.
 numcheck_test(metric_test LABEL unit
   SOURCES unit/metric/problem.cpp unit/metric/statistics_test.cpp unit/metric/special_test.cpp unit/metric/unjudged_test.cpp unit/metric/operand_lines_test.cpp
-          unit/metric/error_map_test.cpp unit/metric/opinion_test.cpp unit/metric/torch_opinion_test.cpp unit/metric/groups_test.cpp unit/metric/block_slopes_test.cpp unit/metric/repeats_test.cpp unit/metric/invariance_test.cpp unit/metric/lattice_test.cpp unit/metric/terms_test.cpp unit/metric/wrong_elements_test.cpp unit/metric/pair_tolerance_test.cpp
+          unit/metric/error_map_test.cpp unit/metric/opinion_test.cpp unit/metric/torch_opinion_test.cpp unit/metric/groups_test.cpp unit/metric/block_slopes_test.cpp unit/metric/repeats_test.cpp unit/metric/invariance_test.cpp unit/metric/exact_pass_test.cpp unit/metric/lattice_test.cpp unit/metric/terms_test.cpp unit/metric/wrong_elements_test.cpp unit/metric/pair_tolerance_test.cpp
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
 
 numcheck_test(tolerance_test LABEL unit

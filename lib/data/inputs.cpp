@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -92,14 +93,26 @@ double absolute_max(std::span<const double> values) {
   const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
   std::vector<double> partial(chunks, 0.0);
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    double largest = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const double magnitude = std::fabs(values[i]);
-      if (magnitude > largest && std::isfinite(magnitude)) {
-        largest = magnitude;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr std::size_t kChains = 16;  // as many as a processor runs side by side
+    std::array<double, kChains> chains{};
+    double* const largest = chains.data();  // without checks of bounds, which would keep compilers from using vectors
+    const double* const from = values.data();
+    const auto take = [&](double x, double& most) {
+      const double magnitude = std::fabs(x);
+      const double finite = magnitude < kInfinity ? magnitude : 0;
+      most = finite > most ? finite : most;
+    };
+    std::size_t i = begin;
+    for (; i + kChains <= end; i += kChains) {
+      for (std::size_t l = 0; l < kChains; ++l) {
+        take(from[i + l], largest[l]);
       }
     }
-    partial[chunk] = largest;
+    for (; i < end; ++i) {
+      take(from[i], largest[0]);
+    }
+    partial[chunk] = *std::max_element(chains.begin(), chains.end());
   });
   return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
 }

@@ -10,6 +10,7 @@
 #include "core/codec.hpp"
 #include "metric/block_slopes.hpp"
 #include "metric/clusters.hpp"
+#include "metric/exact_pass.hpp"
 #include "metric/merge.hpp"
 #include "metric/pass.hpp"
 #include "metric/repeats.hpp"
@@ -280,12 +281,18 @@ Statistics compare(const CompareInput& given) {
   const Setup setup = make_setup(input);
   std::optional<RowScan> rows;
   RowScan* const scan = input.source == nullptr ? nullptr : &rows.emplace(input);
-  const PassResult pass = run_pass(input, setup, scan);
+  std::optional<PassResult> exact = has_exact_pass(input, setup) ? run_exact_pass(input, setup, scan) : std::nullopt;
+  const bool is_exact = exact.has_value();
+  if (scan != nullptr && setup.exact && !is_exact) {
+    throw NeedsAllRows();
+  }
+  const PassResult pass = is_exact ? *std::move(exact) : run_pass(input, setup, scan);
   if (scan != nullptr &&
       (!scan->varies() || is_undetermined_anywhere(input, setup, scan->largest(), scan->largest_bound()))) {
     throw NeedsAllRows();
   }
   Statistics out;
+  out.bits_hold = is_exact;
   out.elements = compared_elements(input);
   out.finite = out.elements - pass.specials.removed;
   out.nonfinite_mismatch = pass.specials.mismatches;
@@ -312,7 +319,9 @@ Statistics compare(const CompareInput& given) {
   out.terms = terms_of(pass.sums.terms, input, setup);
   out.max_ulp_at_rms = ratio(out.arithmetic.max_abs, core::ulp(out.rms_expected, input.port->dtype));
   add_ulps(pass, setup.format.narrow && !setup.format.integer, out);
-  out.spread_ulps = spread_ulps(errors, nonzero_of(input, scan, out), input.port->dtype);
+  if (!is_exact) {
+    out.spread_ulps = spread_ulps(errors, nonzero_of(input, scan, out), input.port->dtype);
+  }
   add_gates(pass, out);
   add_spread(pass, out);
   out.groups = pass.groups;

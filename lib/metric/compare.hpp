@@ -145,6 +145,9 @@ struct Statistics {
   std::uint64_t zeros_got = 0;
   std::uint64_t exact_mismatch = 0;  ///< got != RN(y), bit for bit (zero signs aside)
   bool expected_constant = false;
+  /// Of an output that is defined bit for bit: all elements are finite and RN(y), with the sign of y where they are 0. What only gates
+  /// of other outputs ask for is not known then: signal, spread_ulps, flips, groups, slope_clusters.
+  bool bits_hold = false;
 
   ErrorNorms arithmetic;  ///< against `expected`
   ErrorNorms total;       ///< against `unrounded`

@@ -11,6 +11,18 @@ struct RowSums {
   double a, b;
 };
 
+inline constexpr int kSettled = 4;
+
+/// Sums of an output all of whose elements are RN(y).
+struct ExactSums {
+  Accumulators sums;
+  float largest;  ///< |y| in ulps
+  /// |y| in ulps of some elements that neither raise an extreme nor enter the list of the worst any more: what all others with the
+  /// same |y| do, too. Of 16- and 8-bit outputs.
+  float settled[kSettled];
+  int next_settled;
+};
+
 struct Kernels {
   /// Norms of got - y, and numpy's mismatches. Returns false and adds nothing if the segment has special elements: a
   /// non-finite got, |y| >= special_from, a NaN yardstick, or an A so large that a finite output may hide an overflow.
@@ -29,6 +41,11 @@ struct Kernels {
   /// Errors and values of sums against the squares and magnitudes of their terms; gates() has the largest errors.
   void (*terms)(const SegmentView& segment, const ModelConstants& model, const TermConstants& constants,
                 TermSums& sums);
+  /// norms() and what gates() adds that a report shows of an output whose elements all are RN(y), if its model has no A and no
+  /// absolute parts: see exact_pass.hpp. Returns false if one is not, bit for bit, or needs a second look; the sums are of no use
+  /// then. `magnitude` and `deviation` of the segment are zeros.
+  bool (*exact)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model, ExactSums& sums,
+                Histograms& histograms);
 };
 
 namespace baseline {

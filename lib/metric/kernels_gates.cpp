@@ -2,9 +2,9 @@
 // NUMCHECK_ISA is the namespace.
 #include "metric/gate_block.hpp"
 #include "metric/gate_exact.hpp"
+#include "metric/gate_extremes.hpp"
 #include "metric/kernels_isa.hpp"
 #include "metric/simd.hpp"
-#include "metric/worst_list.hpp"
 
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
@@ -17,57 +17,13 @@ struct Context {
   Accumulators& sums;
   Histograms& histograms;
   RowSums row{0, 0};  ///< of elements that were added in double
-
-  [[nodiscard]] std::int64_t position_of(std::size_t i) const {
-    return segment.positions != nullptr ? segment.positions[i] : segment.position + static_cast<std::int64_t>(i);
-  }
 };
-
-/// Where A is 0, any error is infinitely large.
-void raise_backward(Context& c, std::size_t i, double error) {
-  const auto a = static_cast<double>(c.segment.terms[i]);
-  if (a != 0 && !(a >= kLeastTermSum && a < __builtin_inf())) {
-    return;
-  }
-  TermSums& terms = c.sums.terms;
-  const double backward = error / (a * c.model.scale);
-  const double ulps = error / ulp_at(a * c.model.scale, c.format);
-  terms.backward = backward > terms.backward ? backward : terms.backward;
-  terms.ulps = ulps > terms.ulps ? ulps : terms.ulps;
-}
-
-/// Updates the list of worst elements and the largest ratios with an element, exactly.
-void raise_element(Context& c, std::size_t i) {
-  const double got = c.segment.got[i];
-  const double y = c.segment.expected[i];
-  const double error = __builtin_fabs(got - y);
-  if (!(error > 0)) {
-    return;
-  }
-  const double bound = bound_of(__builtin_fabs(y), magnitude_at(c.segment, i, c.model), c.format, c.model);
-  insert_worst(c.sums.worst, error / bound, c.position_of(i), got, y);
-  const double relative = y != 0 ? error / __builtin_fabs(y) : 0;
-  const double excess = error / (kNumpyRtol * __builtin_fabs(y));
-  double& max_rel = c.sums.arithmetic.max_rel;
-  double& max_excess = c.sums.numpy.max_excess;
-  max_rel = relative > max_rel ? relative : max_rel;
-  max_excess = excess > max_excess ? excess : max_excess;
-  if (c.model.terms) {
-    raise_backward(c, i, error);
-  }
-  if (c.format.narrow) {
-    const Element element = element_of(c.segment, i, c.format, c.model);
-    const double over = __builtin_fabs(element.error) / limit_of(element, c.model);
-    double& most = c.sums.rounding.max_over_half_ulp;
-    most = over > most ? over : most;
-  }
-}
 
 /// Calls raise_element for the elements of a block that exceed their limits, or for all if FP32 limits are unusable.
 void raise_extremes(Context& c, std::size_t begin, std::size_t size, const Block& block, bool all) {
   for (std::size_t i = 0; i < size; ++i) {
     if (all || __builtin_fabsf(block.error[i]) > block.limit[i]) {
-      raise_element(c, begin + i);
+      (void)raise_element(c.segment, begin + i, c.format, c.model, c.sums);
     }
   }
 }
@@ -342,6 +298,6 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
   return model.coherent ? run<false, true>(context) : run<false, false>(context);
 }
 
-const Kernels kKernels = {&norms, &opinions, &gates, &lattice, &terms};
+const Kernels kKernels = {&norms, &opinions, &gates, &lattice, &terms, &exact};
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

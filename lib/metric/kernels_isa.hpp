@@ -16,6 +16,9 @@ void lattice(const SegmentView& segment, const FormatConstants& format, const La
 
 void terms(const SegmentView& segment, const ModelConstants& model, const TermConstants& constants, TermSums& sums);
 
+bool exact(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model, ExactSums& sums,
+           Histograms& histograms);
+
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums);
 

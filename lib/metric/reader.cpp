@@ -49,6 +49,18 @@ void bits_from(const op::Port& port, std::span<const std::byte> bytes, std::int6
   }
 }
 
+void decode_from(const op::Port& port, std::span<const std::byte> bytes, std::int64_t first, std::span<double> values) {
+  const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const bool dense = port.is_dense();
+  for (std::size_t done = 0; done < values.size();) {
+    const std::int64_t index = first + static_cast<std::int64_t>(done);
+    const auto left_in_row = static_cast<std::size_t>(port.cols - index % port.cols);
+    const std::size_t run = dense ? values.size() : std::min(values.size() - done, left_in_row);
+    core::decode(bytes.subspan(byte_offset(port, index), run * width), port.dtype, values.subspan(done, run));
+    done += run;
+  }
+}
+
 std::int64_t SegmentReader::flat_index(std::int64_t element) const {
   return input_.sample != nullptr && !input_.sample->all() ? input_.sample->indices[static_cast<std::size_t>(element)]
                                                            : element;
@@ -67,14 +79,7 @@ void SegmentReader::decode(std::int64_t first, std::size_t count) {
     core::decode(std::span<const std::byte>(gathered).first(count * bytes), port.dtype, out);
     return;
   }
-  const bool dense = port.is_dense();
-  for (std::size_t done = 0; done < count;) {
-    const std::int64_t index = first + static_cast<std::int64_t>(done);
-    const auto left_in_row = static_cast<std::size_t>(port.cols - index % port.cols);
-    const std::size_t run = dense ? count : std::min(count - done, left_in_row);
-    core::decode(input_.got.subspan(byte_offset(port, index), run * bytes), port.dtype, out.subspan(done, run));
-    done += run;
-  }
+  decode_from(port, input_.got, first, out);
 }
 
 void SegmentReader::copy(std::int64_t first, std::size_t count, std::size_t padded) {

@@ -134,6 +134,9 @@ void for_each_element(const CompareInput& input, const Setup& setup, std::size_t
   }
 }
 
+/// Decodes neighbouring elements of a port, from `first` on.
+void decode_from(const op::Port& port, std::span<const std::byte> bytes, std::int64_t first, std::span<double> values);
+
 /// Bit pattern of an element of the output, by flat logical index.
 [[nodiscard]] std::uint64_t bits_at(const CompareInput& input, std::int64_t flat_index);
 /// The same of neighbouring elements, from `first` on.

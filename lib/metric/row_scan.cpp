@@ -64,9 +64,6 @@ RowScan::RowScan(const CompareInput& input)
     : input_(input), magnitudes_(static_cast<std::size_t>(input.port->elements())) {}
 
 void RowScan::add(const ExpectedRows& rows) {
-  const double largest = largest_of_some(rows.expected);
-  const std::uint64_t zeros = zeros_in(rows.expected);
-  const double bound = largest_bound_in(rows.magnitude);
   const core::Dtype format = input_.port->dtype;
   const core::Overflow overflow =
       core::dtype_info(format).storage_bytes == 1 ? core::Overflow::saturate : core::Overflow::ieee;
@@ -76,6 +73,14 @@ void RowScan::add(const ExpectedRows& rows) {
                         const double other = stored(y);
                         return std::isfinite(other) && other != first;
                       });
+  if (input_.model->exact) {
+    const std::scoped_lock lock(mutex_);
+    varies_ = varies_ || varies;
+    return;
+  }
+  const double largest = largest_of_some(rows.expected);
+  const std::uint64_t zeros = zeros_in(rows.expected);
+  const double bound = largest_bound_in(rows.magnitude);
   magnitudes_.add(static_cast<std::size_t>(rows.first * input_.port->cols), rows.expected);
   const std::scoped_lock lock(mutex_);
   largest_ = std::max(largest_, largest);

@@ -19,6 +19,7 @@ class RowScan {
   /// Called once for all rows, by several threads.
   void add(const ExpectedRows& rows);
 
+  // Of an output that is defined bit for bit, only varies() is known.
   [[nodiscard]] double largest() const noexcept { return largest_; }              ///< finite |y|
   [[nodiscard]] double largest_bound() const noexcept { return largest_bound_; }  ///< A
   [[nodiscard]] std::uint64_t zeros() const noexcept { return zeros_; }

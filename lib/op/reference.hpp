@@ -51,6 +51,9 @@ struct ReferenceRequest {
   std::vector<Operand> inputs;
   Sample sample;
   bool values_only = false;  ///< yardsticks are not wanted: magnitude, deviation and ideal may stay empty
+  /// These are some rows of a case (Reference::on_rows): outputs that it does not have are not wanted. Otherwise the values are for
+  /// all cases that differ in what is stored only.
+  bool some_rows = false;
 };
 
 /// The operand with that name, or null.
@@ -253,6 +256,8 @@ struct Reference {
   /// Of an op whose rows do not know of each other: the parameters of the same op on so many rows. Its inputs and outputs have a
   /// row each, or are shared by all rows. Nothing if rows depend on their numbers (a causal mask); null if they always do.
   std::optional<Params> (*on_rows)(const Params&, std::int64_t rows) = nullptr;
+  /// Then an output that is one number of all rows (amax, or what parameters say) is the largest of those of some rows at a time.
+  bool largest_of_parts = false;
   /// Of ops that move bits: which element of the first input each element of the first output is.
   std::vector<std::int64_t> (*moved)(const ReferenceRequest&) = nullptr;
   std::span<const OwnGate> gates;  ///< those of `findings`: every one with a limit is of these

@@ -11,17 +11,19 @@
 namespace numcheck::prepare {
 namespace {
 
-/// Whether the first output is worth while, and others have a row for each of its rows.
-bool has_many_rows(const std::vector<op::Port>& ports) {
+/// Whether the first output is worth while, and others have a row for each of its rows, or a number for all of them that parts give.
+bool has_many_rows(const std::vector<op::Port>& ports, const op::Reference& reference) {
   constexpr std::int64_t kFewestElements = std::int64_t{1} << 20, kFewestRows = 64, kFewestColumns = 8,
                          kMostColumns = std::int64_t{1} << 16;
   const auto main = std::ranges::find(ports, op::Role::output, &op::Port::role);
   const auto rows_of = [](const op::Port& port) { return port.batch * port.rows; };
+  const auto is_number = [&](const op::Port& port) { return reference.largest_of_parts && port.elements() == 1; };
   return main != ports.end() && main->elements() >= kFewestElements && main->rows >= kFewestRows &&
          main->cols >= kFewestColumns && main->cols <= kMostColumns &&
          std::ranges::none_of(ports, [&](const op::Port& port) {
-           return port.role == op::Role::amax || port.passed_on || !port.scaled_by.empty() ||
-                  (port.role == op::Role::output && rows_of(port) != rows_of(*main));
+           const bool is_result = port.role == op::Role::output || port.role == op::Role::amax;
+           const bool has_rows = port.role == op::Role::output && rows_of(port) == rows_of(*main);
+           return port.passed_on || !port.scaled_by.empty() || (is_result && !has_rows && !is_number(port));
          });
 }
 
@@ -85,7 +87,7 @@ bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, con
   return std::ranges::all_of(plan.cases, [&](std::size_t index) {
     const plan::Case& c = cases[index];
     return !c.inputs.exact_leg() && reference.on_rows(c.params, 1).has_value() &&
-           has_many_rows(c.op->ports(c.params, *c.mode));
+           has_many_rows(c.op->ports(c.params, *c.mode), reference);
   });
 }
 

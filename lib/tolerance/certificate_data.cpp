@@ -56,8 +56,9 @@ std::vector<std::int64_t> indices_of(std::vector<std::int64_t> positions, const 
 /// Of a source, all columns of whose rows are made: `transposed` are the elements of the sub-grid in another order.
 void gather_rows(const metric::CompareInput& input, const std::vector<std::int64_t>& positions, CertificateData& data) {
   const auto rows = static_cast<std::size_t>(data.port.rows), cols = static_cast<std::size_t>(data.port.cols);
-  data.magnitude.resize(positions.size());
-  data.deviation.resize(positions.size());
+  const bool has_yardsticks = !input.model->exact;
+  data.magnitude.resize(has_yardsticks ? positions.size() : 0);
+  data.deviation.resize(data.magnitude.size());
   const std::int64_t width = input.port->cols;
   const auto at_a_time = static_cast<std::size_t>(std::max<std::int64_t>(1, input.source->rows_at_a_time()));
   core::parallel_chunks(rows, at_a_time, [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -72,8 +73,10 @@ void gather_rows(const metric::CompareInput& input, const std::vector<std::int64
         const auto from =
             static_cast<std::size_t>(positions[to] % width) + (r - begin) * static_cast<std::size_t>(width);
         data.expected[to] = made.expected[from];
-        data.magnitude[to] = made.magnitude[from];
-        data.deviation[to] = made.deviation[from];
+        if (has_yardsticks) {
+          data.magnitude[to] = made.magnitude[from];
+          data.deviation[to] = made.deviation[from];
+        }
       }
     }
   });

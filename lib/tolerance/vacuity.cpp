@@ -34,7 +34,7 @@ struct Opinion {
 class Certifier {
  public:
   Certifier(const metric::CompareInput& input, std::span<const WrongFormula> formulas)
-      : input_(input), formulas_(formulas), data_(gather(input)) {}
+      : input_(input), formulas_(formulas), data_(gather(input)), bits_decide_(do_bits_decide()) {}
 
   [[nodiscard]] Certificate run() const {
     if (data_.expected.empty()) {
@@ -75,6 +75,9 @@ class Certifier {
   }
 
   [[nodiscard]] Opinion judge_values(FakeValues values) const {
+    if (bits_decide_ && is_other_number(values)) {
+      return opinion_of({.elements = values.size(), .finite = values.size(), .exact_mismatch = 1});
+    }
     const core::Dtype dtype = data_.port.dtype;
     for (double& value : values) {
       value *= input_.model->output_scale;
@@ -89,7 +92,11 @@ class Certifier {
     fake.magnitude = data_.magnitude;
     fake.deviation = data_.deviation;
     fake.model = input_.model;
-    Opinion opinion{metric::compare(fake), {}};
+    return opinion_of(metric::compare(fake));
+  }
+
+  [[nodiscard]] Opinion opinion_of(metric::Statistics statistics) const {
+    Opinion opinion{std::move(statistics), {}};
     for (const Criterion& criterion : judge(opinion.statistics, *input_.model, {}, {})) {
       if (!criterion.ok) {
         opinion.failing = criterion.name;
@@ -97,6 +104,39 @@ class Certifier {
       }
     }
     return opinion;
+  }
+
+  /// Finite when it is stored.
+  [[nodiscard]] bool is_stored_finite(std::span<const double> values) const {
+    const core::DtypeInfo& format = core::dtype_info(data_.port.dtype);
+    const double most = format.storage_bytes == 1 ? std::numeric_limits<double>::max() : format.max_finite;
+    bool finite = true;
+    for (const double value : values) {
+      finite &= std::fabs(value) <= most;
+    }
+    return finite;
+  }
+
+  /// Whether a finite fake of an output that is defined bit for bit fails as soon as one element is stored as another number.
+  [[nodiscard]] bool do_bits_decide() const {
+    return input_.model->exact && input_.model->output_scale == 1 && !core::is_integer(data_.port.dtype) &&
+           is_stored_finite(data_.expected);
+  }
+
+  /// Whether all values are finite and one is not what is expected. False if that is not certain.
+  [[nodiscard]] bool is_other_number(std::span<const double> values) const {
+    const core::Dtype dtype = data_.port.dtype;
+    const bool clamps = core::dtype_info(dtype).storage_bytes == 1;
+    const auto stored = [&](double value) {
+      return core::round_to(value, dtype, clamps ? core::Overflow::saturate : core::Overflow::ieee);
+    };
+    const auto is_other = [&](double value, double y) { return value != y && stored(value) != stored(y); };
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (is_other(values[i], data_.expected[i])) {
+        return is_stored_finite(values);
+      }
+    }
+    return false;
   }
 
   [[nodiscard]] static Fake dropped(std::string name, std::string why) {
@@ -181,6 +221,7 @@ class Certifier {
   const metric::CompareInput& input_;
   std::span<const WrongFormula> formulas_;
   CertificateData data_;
+  bool bits_decide_;
 };
 
 }  // namespace

@@ -119,7 +119,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
         context.last_pass != nullptr ? own_passes_note(*context.prepared) : expected_values(context, port).ideal_note;
   }
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
-  judge_bits(context, compared, output.criteria);
+  judge_bits(context, compared, entry->statistics, output.criteria);
   if (!context.gates_only || std::ranges::none_of(output.criteria, has_wrong_numbers)) {
     const core::Span slow("slow gates", port.name);
     judge_by_slow_gates(context, run, compared, model, output);

@@ -1,6 +1,7 @@
 #include "verdict/streamed_values.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -25,7 +26,7 @@ op::Params params_of(const EvaluationContext& context, std::int64_t rows) {
 /// Whether rows tell nothing of an output but their own elements.
 bool is_plain(const op::OutputValues& output) {
   return output.ideal.empty() && output.open.empty() && output.outside.empty() && output.row_facts.empty() &&
-         !output.bit_exact && !output.unpredictable && !output.may_vanish;
+         !output.unpredictable && !output.may_vanish;
 }
 
 /// An output of all rows of which nothing is known yet, like that of a few.
@@ -38,7 +39,13 @@ op::OutputValues empty_like(const op::OutputValues& few, std::size_t elements) {
   all.terms = core::Buffer<float>(few.terms.empty() ? 0 : elements);
   all.term_count = few.term_count;
   all.reduction = few.reduction;
+  all.bit_exact = few.bit_exact;
   return all;
+}
+
+/// Of an output that is one number of all rows: the largest of theirs; NaN stays.
+void raise(double part, double& all) {
+  all = part > all || std::isnan(part) ? part : all;
 }
 
 template <class T>
@@ -85,7 +92,9 @@ StreamedValues::StreamedValues(const EvaluationContext& context)
     for (op::OutputValues& output : all.outputs) {
       if (output.port != main_->name) {
         const op::Port& port = op::port_named(context.prepared->ports, output.port);
-        output = empty_like(output, static_cast<std::size_t>(port.elements()));
+        if (rows_of(port) == rows_of(*main_)) {
+          output = empty_like(output, static_cast<std::size_t>(port.elements()));
+        }
       }
     }
     return all;
@@ -112,7 +121,7 @@ const op::OutputValues& StreamedValues::main_of(const op::Values& values) const 
 
 op::Values StreamedValues::values_of(std::vector<op::Operand> rows, std::int64_t count, bool values_only) const {
   const op::Params params = params_of(context_, count);
-  op::Values values = context_.group->row->reference.values({&params, std::move(rows), {}, values_only});
+  op::Values values = context_.group->row->reference.values({&params, std::move(rows), {}, values_only, true});
   if (!std::ranges::all_of(values.outputs, &is_plain)) {
     throw metric::NeedsAllRows();
   }
@@ -125,6 +134,11 @@ void StreamedValues::keep(const op::Values& rows, std::int64_t first, op::Values
       continue;
     }
     op::OutputValues& whole = *std::ranges::find(all.outputs, output.port, &op::OutputValues::port);
+    if (rows_of(op::port_named(context_.prepared->ports, output.port)) != rows_of(*main_)) {
+      const std::scoped_lock lock(mutex_);
+      raise(output.value[0], whole.value[0]);
+      continue;
+    }
     const auto at = static_cast<std::size_t>(first * op::port_named(context_.prepared->ports, output.port).cols);
     copy_to(output.value, whole.value, at);
     copy_to(output.magnitude, whole.magnitude, at);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@ namespace numcheck::verdict {
 
 struct EvaluationContext;
 
-/// The rows of a case's main output; what else its rows have (statistics of a norm) is kept, and findings are made of them as they
+/// The rows of a case's main output; what else its rows have (statistics of a norm), or all share (amax), is kept, and findings are made of them as they
 /// pass. Throws metric::NeedsAllRows where a row has what only the whole output shows: elements that overflow in one order, or
 /// values without the op's own roundings.
 class StreamedValues : public metric::RowSource {
@@ -48,6 +49,7 @@ class StreamedValues : public metric::RowSource {
   const prepare::RowOperands* unrounded_;  ///< null if these are the same
   std::unique_ptr<op::RowFindings> findings_;
   mutable op::Values values_, total_;  ///< rows are written by the threads that make them
+  mutable std::mutex mutex_;           ///< of what all rows share
 };
 
 /// Null if the case is small, or its op or what is asked of it needs whole outputs.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
+#include "core/parallel.hpp"
 #include "verdict/comparison.hpp"
 #include "verdict/decoded_outputs.hpp"
 
@@ -82,6 +84,24 @@ class SomeRows {
   prepare::RowOperands::Copies taken_;
 };
 
+/// Outputs that are one number, each the largest so far; NaN stays.
+void raise_numbers(const op::Values& part, op::Values& all) {
+  for (const op::OutputValues& output : part.outputs) {
+    if (output.value.size() != 1) {
+      continue;
+    }
+    auto known = std::ranges::find(all.outputs, output.port, &op::OutputValues::port);
+    if (known == all.outputs.end()) {
+      known = all.outputs.emplace(all.outputs.end());
+      known->port = output.port;
+      known->value = core::Buffer<double>(1);
+      known->value[0] = output.value[0];
+    }
+    const double number = output.value[0];
+    known->value[0] = number > known->value[0] || std::isnan(number) ? number : known->value[0];
+  }
+}
+
 /// A way to get at what mistakes make of the elements that the certificate looks at.
 class Mistaken {
  public:
@@ -115,13 +135,16 @@ class Mistaken {
     if (some_rows) {
       params = reference.on_rows(mistake.params, rows_->count()).value();
       request.inputs = rows_->inputs();
-    } else {
+      request.some_rows = true;
+    } else if (context_.streamed == nullptr) {
       request.inputs.assign(context_.inputs().begin(), context_.inputs().end());
     }
     if (!reference.tracked()) {
       request.sample = samples_.find(main_output(context_).name)->second;
     }
-    const op::Values wrong = (mistake.instead == nullptr ? reference.values : mistake.instead)(request);
+    const bool of_parts = !some_rows && context_.streamed != nullptr;
+    const auto formula = mistake.instead == nullptr ? reference.values : mistake.instead;
+    const op::Values wrong = of_parts ? largest_of_parts(mistake.params, formula) : formula(request);
     for (const op::Port& port : context_.prepared->ports) {
       const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
       // An amax is that of all rows.
@@ -133,6 +156,28 @@ class Mistaken {
   }
 
  private:
+  /// Outputs that are one number of all rows, which are not there at a time.
+  template <class Formula>
+  [[nodiscard]] op::Values largest_of_parts(const op::Params& mistaken, const Formula& formula) const {
+    constexpr std::int64_t kElements = std::int64_t{1} << 16;
+    const op::Port& main = main_output(context_);
+    const std::int64_t rows = main.batch * main.rows, at_once = std::max<std::int64_t>(1, kElements / main.cols);
+    op::Values all;
+    std::mutex mutex;
+    core::parallel_chunks(static_cast<std::size_t>(rows), static_cast<std::size_t>(at_once),
+                          [&](std::size_t, std::size_t begin, std::size_t end) {
+                            const auto first = static_cast<std::int64_t>(begin);
+                            const auto count = static_cast<std::int64_t>(end - begin);
+                            const auto params = context_.group->row->reference.on_rows(mistaken, count).value();
+                            prepare::RowOperands::Copies copies;
+                            const op::Values part = formula(
+                                {&params, context_.prepared->rounding->rows->of(first, count, copies), {}, true, true});
+                            const std::scoped_lock lock(mutex);
+                            raise_numbers(part, all);
+                          });
+    return all;
+  }
+
   [[nodiscard]] std::vector<double> values_of(const op::Mistake& mistake, const op::OutputValues& output,
                                               const op::Port& port) const {
     const op::Sample& sample = samples_.find(port.name)->second;

@@ -19,6 +19,15 @@ CASES = [{"op": op, "mode": mode, "params": params}
                             ("activation_bwd", {**ROWS, "kind": "swiglu"}))]
 WIDE = [{"op": "layernorm_fwd", "mode": "bf16", "params": {"rows": 64, "hidden": 65536}},
         {"op": "activation_fwd", "mode": "fp16", "params": {"rows": 131072, "hidden": 8, "kind": "silu"}}]
+CODES = {"rows": 600, "cols": 2048}
+CASTS = [{"op": op, "mode": mode, "seed": seed, "params": {**CODES, **params}}  # codes of one seed would share a reference
+         for seed, mode in enumerate(("fp32", "bf16"))
+         for op, params in (("quantize", {}), ("quantize", {"format": "fp8_e5m2", "scale": 3.3}), ("quantize", {"scale": 900}),
+                            ("dequantize", {"format": "fp8_e4m3"}), ("dequantize", {"format": "fp8_e5m2"}))]
+ODD_CASTS = [{"op": op, "mode": "bf16", "params": CODES, "inputs": inputs}
+             for op in ("quantize", "dequantize")
+             for inputs in ({"distribution": "specials"}, {"distribution": "constant", "value": 0.3},
+                            {"distribution": "log_uniform"})]
 ODD = [{"op": "layernorm_fwd", "mode": "bf16", "params": ROWS, "inputs": inputs}
        for inputs in ({"distribution": "specials"}, {"distribution": "constant", "value": 0.3},
                       {"distribution": "normal", "sigma": 1e18}, {"distribution": "large_mean"})]
@@ -72,6 +81,26 @@ class Streamed(CliTest):
         for fault in ("perturb_all=1e-3", "nan_written", "swapped_rows"):
             with self.subTest(fault=fault):
                 self.compare(CASES[:3] + CASES[7:10], "--inject", fault, code=1)
+
+    def test_right_casts_and_what_all_their_rows_share(self):
+        self.compare(CASTS)
+
+    def test_casts_of_which_single_rows_say_too_little(self):
+        self.compare(ODD_CASTS)
+
+    def test_wrong_casts(self):
+        for fault in ("scale_half", "scaled_amax", "scale_inv_is_scale", "last_row_stale"):
+            with self.subTest(fault=fault):
+                self.compare(CASTS[:2] + CASTS[5:6], "--inject", fault, code=1)
+
+    def test_it_does_not_depend_on_the_number_of_threads(self):
+        allowed = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {min(allowed)})
+            alone = self.records(CASTS, code=0)
+        finally:
+            os.sched_setaffinity(0, allowed)
+        self.assertEqual(self.records(CASTS, code=0), alone)
 
     def test_it_takes_less_memory(self):
         plan = self.plan(cases=[{"op": "layernorm_fwd", "mode": "bf16", "backend": "sim", "params": {"rows": 4096, "hidden": 2048}}])
