@@ -48,44 +48,6 @@ void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part)
 
 }  // namespace
 
-<<<<<<< HEAD
-=======
-bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row) {
-  const op::Reference& reference = row.reference;
-  if (reference.on_rows == nullptr || !reference.tracked() ||
-      (reference.findings != nullptr && reference.row_findings == nullptr)) {
-    return false;
-  }
-  return std::ranges::all_of(plan.cases, [&](std::size_t index) {
-    const plan::Case& c = cases[index];
-    return !c.inputs.exact_leg() && reference.on_rows(c.params, 1).has_value() &&
-           has_many_rows(c.op->ports(c.params, *c.mode), reference);
-  });
-}
-
-void stream(Group& group) {
-  group.streams = true;
-  group.yardstick_promise.set_value(std::make_shared<const op::Yardsticks>());
-  std::shared_ptr<Rounding> identity;
-  for (const auto& rounding : group.in_order) {
-    const Rounding* const of = rounding.get();  // which owns the future
-    rounding->values = std::async(std::launch::deferred, [&group, of] {
-                         const op::ReferenceRequest request{&group.params, of->operands, group.sample};
-                         return std::make_shared<const op::Values>(group.row->reference.values(request));
-                       }).share();
-    identity = rounding->identity ? rounding : identity;
-  }
-  if (identity != nullptr) {
-    group.total = identity->values;
-    return;
-  }
-  group.total = std::async(std::launch::deferred, [&group] {
-                  const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample, true};
-                  return std::make_shared<const op::Values>(group.row->reference.values(request));
-                }).share();
-}
-
->>>>>>> quantize-stream
 void compute_references(Group& group, const RunPart& run_part) {
   if (group.streams) {
     return;
