@@ -9,13 +9,13 @@
 #include <immintrin.h>
 #endif
 
+#include "reference/exponential.hpp"
 #include "reference/kernel_math.hpp"
 
 namespace numcheck::reference::NUMCHECK_ISA {
 namespace {
 
 typedef float PartFloats __attribute__((vector_size(kPartLanes * sizeof(float))));
-typedef std::int64_t PartMask __attribute__((vector_size(kPartLanes * sizeof(double))));
 typedef double LoosePart __attribute__((vector_size(kPartLanes * sizeof(double)), aligned(8), may_alias));
 typedef float LoosePartFloats __attribute__((vector_size(kPartLanes * sizeof(float)), aligned(4), may_alias));
 
@@ -118,14 +118,12 @@ inline float* after(float* numbers, std::size_t at) {
   return numbers == nullptr ? nullptr : numbers + at;
 }
 
-/// e^x of each lane, see kernel_math.hpp.
+/// e^x of each lane, see exponential.hpp.
 inline Doubles exponential_of(const Doubles& a) {
-  double in[kPartLanes], out[kPartLanes];
-  a.store(in);
-  for (std::size_t l = 0; l < kPartLanes; ++l) {
-    out[l] = exponential<false>(in[l]);
-  }
-  return Doubles::load(out);
+  double x[kPartLanes];
+  a.store(x);
+  set_exponentials<false>(x, kPartLanes, 0, x);
+  return Doubles::load(x);
 }
 
 /// tanh of each lane, off by less than 1e-12 of it: for bounds.
