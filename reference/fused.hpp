@@ -2,9 +2,10 @@
 // sources that are compiled once per instruction set.
 //
 // A product of doubles is p + e exactly, with p rounded and e from the factors' halves (Dekker, A floating-point technique for
-// extending the available precision, 1971); p + c is s + t exactly (Knuth's TwoSum). s + (t + e) is then a b + c rounded once,
-// but for a chance of some 2^-50: that t + e, rounded, ends in the middle between two numbers. Products below 2^-969 lose e,
-// and factors beyond 2^996 make it NaN.
+// extending the available precision, 1971), and p + c is s + t exactly (Knuth's TwoSum). s + (t + e) is a b + c rounded once if
+// t + e is rounded to odd (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008): otherwise a c far below e
+// would not decide between two numbers where e is in the middle of them, which it is in every 16th product with a number of five
+// bits. Products below 2^-969 lose e, and factors beyond 2^996 make it NaN.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +39,18 @@ inline V product_error(const Halves<V>& a, const Halves<V>& b, const V& p) {
   return ((a.high * b.high - p) + a.high * b.low + a.low * b.high) + a.low * b.low;
 }
 
-/// p + c + e, rounded once.
-template <class V>
+/// p + c + e, rounded once. Bits is the unsigned integer as wide as V.
+template <class Bits, class V>
 inline V sum_with_error(const V& p, const V& c, const V& e) {
-  const V s = p + c, z = s - p;
-  return s + (((p - (s - z)) + (c - z)) + e);
+  const V s = p + c, of_c = s - p, t = (p - (s - of_c)) + (c - of_c);
+  const V nearest = t + e, of_e = nearest - t, rest = (t - (nearest - of_e)) + (e - of_e);
+  const Bits bits = __builtin_bit_cast(Bits, nearest), inexact = Bits(rest != 0);
+  const Bits beyond = (bits ^ __builtin_bit_cast(Bits, rest)) >> 63 & inexact;  // 1: the exact sum is nearer to 0
+  return s + __builtin_bit_cast(V, (bits - beyond) | (inexact & 1));
 }
 
-/// a b + c for |a b| <= |c|, rounded once.
+/// a b + c for |a b| <= |c|, rounded once, but for a chance of 2^-50: |a b| is so large that e is far above what t + e loses,
+/// unless it is 0.
 template <class V>
 inline V add_to_larger(const V& a, const Halves<V>& halves, const V& b, const V& c) {
   const V p = a * b, s = c + p;
@@ -54,7 +59,7 @@ inline V add_to_larger(const V& a, const Halves<V>& halves, const V& b, const V&
 
 inline double multiply_add(double a, double b, double c) {
   const double p = a * b;
-  return sum_with_error(p, c, product_error(Halves<double>(a), Halves<double>(b), p));
+  return sum_with_error<std::uint64_t>(p, c, product_error(Halves<double>(a), Halves<double>(b), p));
 }
 
 #else
