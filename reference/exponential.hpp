@@ -119,7 +119,8 @@ inline void set_quick(const Part& given, QuickExponentials& out) {
 }
 
 /// a b + c for |a b| <= |c|, rounded once, where that is the same for b - error and b + error; sets `known` to 0 elsewhere.
-inline Part add_uncertain(const Part& a, const Halves<Part>& halves, const Part& b, double c, double error, PartMask& known) {
+inline Part add_uncertain(const Part& a, const Halves<Part>& halves, const Part& b, double c, double error,
+                          PartMask& known) {
   const Part p = a * b, s = c + p;
   const Part rest = (p - (s - c)) + product_error(halves, Halves<Part>(b), p), off = a * error;
   const Part result = s + (rest - off);
@@ -141,6 +142,25 @@ inline void finish_exponentials(const Part& integer, const Part& r, Part& out, P
   const Part y = 1 + add_to_larger(r2, halves, add_to_larger(r, Halves<Part>(r), odd, even), r);
   out = scaled_by_power<kNormal, PartBits>(y, integer);
 }
+
+/// e^x of one vector.
+template <bool kNormal>
+inline void set_part(const Part& x, Part& y) {
+  QuickExponentials quick;
+  set_quick<kNormal>(x, quick);
+  y = quick.y;
+  if ((quick.known[0] & quick.known[kPartLanes - 1]) != 0) {
+    return;
+  }
+  PartMask known;
+  Part finished;
+  finish_exponentials<kNormal>(quick.integer, quick.r, finished, known);
+  known &= quick.reduced;
+  for (std::size_t l = 0; l < kPartLanes; ++l) {
+    y[l] = known[l] != 0 ? finished[l] : exponential<kNormal>(x[l]);
+  }
+}
+static_assert(kPartLanes == 2);
 
 constexpr std::size_t kChunk = 128;
 

@@ -121,16 +121,24 @@ inline float* after(float* numbers, std::size_t at) {
 
 /// e^x of each lane, see exponential.hpp.
 inline Doubles exponential_of(const Doubles& a) {
+#if NUMCHECK_FUSED
   double x[kPartLanes];
   a.store(x);
   set_exponentials<false>(x, kPartLanes, 0, x);
   return Doubles::load(x);
+#else
+  Part y;
+  set_part<false>(a.x, y);
+  return Doubles(y);
+#endif
 }
 
 /// tanh of each lane, off by less than 4 ulp (tests/reference/lane_functions_test.cpp): x + x^3 s(x^2) up to 3/8, where the largest
 /// relative error of s is 2^-59 (Chebyshev interpolation in 50 digits), and 1 - 2 / (e^2x + 1) beyond.
 inline Doubles hyperbolic_tangent_of(const Doubles& a) {
-  constexpr double kCoefficients[] = {-0x1.861c26fe060b5p-13, 0x1.2e5b26b41cac6p-11, -0x1.7d273f7e2f224p-10, 0x1.d6cebe48bbf20p-9, -0x1.226e25b3b82e6p-7, 0x1.664f484c3912dp-6, -0x1.ba1ba1b9bc59dp-5, 0x1.1111111110f0fp-3, -0x1.5555555555555p-2};
+  constexpr double kCoefficients[] = {-0x1.861c26fe060b5p-13, 0x1.2e5b26b41cac6p-11, -0x1.7d273f7e2f224p-10,
+                                      0x1.d6cebe48bbf20p-9,   -0x1.226e25b3b82e6p-7, 0x1.664f484c3912dp-6,
+                                      -0x1.ba1ba1b9bc59dp-5,  0x1.1111111110f0fp-3,  -0x1.5555555555555p-2};
   const Doubles size = magnitude(a), square = a * a;
   const Doubles large = 1.0 - 2.0 / (exponential_of(2.0 * size) + 1.0);
   Doubles series = kCoefficients[0];

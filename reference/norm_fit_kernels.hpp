@@ -31,11 +31,11 @@ struct StoredAs {
 
 struct RowSumsToFit {
   double aa = 0, ab = 0, bb = 0, ae = 0, be = 0;  ///< normal equations, see Normal
-  double sum = 0, squares = 0;  ///< of y
-  double spread = 0;  ///< mean of (x - mean)^2
-  std::uint64_t alike = 0;  ///< a hash of what y is stored as
-  bool finite = false;  ///< y and what was delivered are
-  bool within = false;  ///< the format holds every y; if not, nothing else means anything
+  double sum = 0, squares = 0;                    ///< of y
+  double spread = 0;                              ///< mean of (x - mean)^2
+  std::uint64_t alike = 0;                        ///< a hash of what y is stored as
+  bool finite = false;                            ///< y and what was delivered are
+  bool within = false;                            ///< the format holds every y; if not, nothing else means anything
 };
 
 struct NormFitKernels {

@@ -55,13 +55,13 @@ void PackedFactor<T>::keep(const TileFactor<T>& given, std::int64_t depth, std::
 template <class T>
 void PackedFactor<T>::multiply(const Product& product) const {
   kernels_of<T>().multiply({.left = stepped(product.left),
-                    .right = packed_.data(),
-                    .rows = static_cast<std::size_t>(product.rows),
-                    .cols = static_cast<std::size_t>(cols_),
-                    .depth = static_cast<std::size_t>(depth_),
-                    .out = product.out,
-                    .out_stride = product.out_stride,
-                    .accumulate = product.accumulate});
+                            .right = packed_.data(),
+                            .rows = static_cast<std::size_t>(product.rows),
+                            .cols = static_cast<std::size_t>(cols_),
+                            .depth = static_cast<std::size_t>(depth_),
+                            .out = product.out,
+                            .out_stride = product.out_stride,
+                            .accumulate = product.accumulate});
 }
 
 template class PackedFactor<double>;

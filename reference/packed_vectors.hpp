@@ -92,7 +92,7 @@ inline Vector<double> multiply_add(double a, const Vector<double>& b, const Vect
     return p + c;
   }
   typedef std::uint64_t Bits __attribute__((vector_size(kVectorBytes)));
-  return sum_with_error<Bits>(p, c, product_error(Halves<Vector<double>>(all), Halves<Vector<double>>(b), p));
+  return sum_with_error<Bits>(p, c, product_error(Halves<Vector<double> >(all), Halves<Vector<double> >(b), p));
 }
 /// Products of FP32 numbers are doubles. Their sum with c is rounded to odd, so that it can be rounded once more.
 template <Products kProducts>

@@ -20,7 +20,8 @@ struct TakenRow {
 };
 
 /// Rows without a mask whose scores are finite and not too large. What becomes of a row does not depend on the others.
-std::vector<TakenRow> rows_to_take(std::span<const SoftmaxRow> rows, std::size_t columns, const SoftmaxKernels& kernels) {
+std::vector<TakenRow> rows_to_take(std::span<const SoftmaxRow> rows, std::size_t columns,
+                                   const SoftmaxKernels& kernels) {
   std::vector<TakenRow> taken;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const SoftmaxRow& row = rows[i];

@@ -52,7 +52,8 @@ TEST_F(LaneFunctions, all_instruction_sets_produce_the_same_bits) {
         first.insert(first.end(), y.begin(), y.end());
       }
       for (std::size_t i = 0; i < x.size(); ++i) {
-        ASSERT_EQ(std::bit_cast<std::uint64_t>(first[from + i]), std::bit_cast<std::uint64_t>(y[i])) << isa << " at " << x[i];
+        ASSERT_EQ(std::bit_cast<std::uint64_t>(first[from + i]), std::bit_cast<std::uint64_t>(y[i]))
+            << isa << " at " << x[i];
       }
     }
   });
@@ -97,7 +98,8 @@ TEST_F(LaneFunctions, are_within_4_ulp_of_1200_bits) {
   const Numbers x = arguments(kCount, 700), z = arguments(kCount, 20);
   for_each_isa([&](const std::string& isa) {
     const double e = worst_ulps(x, values(lane_functions().exponential, x), [](const Big& a) { return exp(a); });
-    const double t = worst_ulps(z, values(lane_functions().hyperbolic_tangent, z), [](const Big& a) { return tanh(a); });
+    const double t =
+        worst_ulps(z, values(lane_functions().hyperbolic_tangent, z), [](const Big& a) { return tanh(a); });
     EXPECT_LE(e, 1.01) << isa;
     EXPECT_LE(t, 4) << isa;
     RecordProperty(isa, std::to_string(e) + ", " + std::to_string(t));
