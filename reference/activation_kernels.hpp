@@ -1,5 +1,5 @@
-// Activations of several elements at a time, compiled once per instruction set. The same numbers as those of one element but for
-// exponentials, which may differ by an ulp of a double.
+// Activations of several elements at a time, compiled once per instruction set. All sets produce the same bits, and the same
+// numbers as for one element but for exponentials, which may differ by an ulp of a double.
 // Plain types only: nothing here may emit a symbol that another translation unit shares.
 #pragma once
 

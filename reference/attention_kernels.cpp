@@ -1,6 +1,7 @@
 // Compiled once per instruction set: NUMCHECK_ISA is the namespace.
 #include "reference/attention_kernels.hpp"
 
+#include "reference/exponential.hpp"
 #include "reference/kernel_math.hpp"
 
 namespace numcheck::reference::NUMCHECK_ISA {
@@ -10,9 +11,7 @@ constexpr double kLargestFinite = 0x1.fffffffffffffp+1023;
 
 template <bool kNormal>
 double exponentials(double* x, std::size_t count, double shift) {
-  for (std::size_t n = 0; n < count; ++n) {
-    x[n] = exponential<kNormal>(x[n] - shift);
-  }
+  set_exponentials<kNormal>(x, count, shift, x);
   return sum_of(x, count);
 }
 

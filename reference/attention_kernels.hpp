@@ -1,5 +1,4 @@
-// Loops of the attention references over scores, compiled once per instruction set; all sets produce the same bits, but for
-// exponentials.
+// Loops of the attention references over scores, compiled once per instruction set; all sets produce the same bits.
 // Plain types only: nothing here may emit a symbol that another translation unit shares.
 #pragma once
 

@@ -1,6 +1,5 @@
 // Functions for loops that are compiled once per instruction set. Include only from such sources.
-// Plain arithmetic in an order that the source fixes: all sets produce the same bits, but for `exponential`, which uses fused
-// multiply-adds where the processor has them.
+// Plain arithmetic in an order that the source fixes: all sets produce the same bits.
 #pragma once
 
 #include <cstddef>
@@ -10,61 +9,6 @@ namespace numcheck::reference::NUMCHECK_ISA {
 namespace {
 
 constexpr double kInfinity = __builtin_inf();
-
-/// Between them e^x is a normal number.
-constexpr double kLeastNormalExponent = -707, kLargestNormalExponent = 709;
-
-/// a b + c, rounded once where that is an instruction.
-inline double multiply_add(double a, double b, double c) {
-#if defined(__FMA__)
-  return __builtin_fma(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
-/// e^x, off by less than 1.01 ulp (tests/reference/attention_kernels_test.cpp). Infinities, NaN, overflow and underflow as in
-/// IEEE 754, unless `kNormal` says that x lies between the bounds above, which saves work and changes no bit. No branches and no calls: compilers vectorise loops over it.
-///
-/// x = n ln 2 + r, |r| <= ln 2 / 2, with the high part of ln 2 so short that n times it is exact (Cody and Waite,
-/// Software Manual for the Elementary Functions, 1980). The polynomial 1 + r + r^2 s(r) of degree 12 has the least largest
-/// relative error (Remez's algorithm in 60 digits, weighted with r^2 e^-r; tests compare with libm), 2^-60 with rounded
-/// coefficients. r and r + r^2 s(r) are each rounded by at most 2^-55, and the last addition by half an ulp: 2^-54 where
-/// e^r < 1.
-template <bool kNormal>
-inline double exponential(double x) {
-  constexpr double kLog2E = 0x1.71547652b82fep+0;
-  constexpr double kLn2High = 0x1.62e42fefa3p-1;
-  constexpr double kLn2Low = 0x1.3de6af278ece6p-42;
-  constexpr double kIntegerAligner = 0x1.8p52;        // a sum's low bits are the integer nearest to the other term
-  constexpr double kLargest = 710, kSmallest = -746;  // e^x overflows, or is less than half the smallest number
-  if constexpr (!kNormal) {
-    x = x > kLargest ? kLargest : x;
-    x = x < kSmallest ? kSmallest : x;
-  }
-  const double integer = multiply_add(x, kLog2E, kIntegerAligner), n = integer - kIntegerAligner;
-  const double r = multiply_add(n, -kLn2Low, multiply_add(n, -kLn2High, x));
-  // Even and odd terms apart: two short chains instead of a long one.
-  const double r2 = r * r;
-  double odd = multiply_add(r2, 0x1.af6bda6320e96p-26, 0x1.71ddf0286b6a5p-19);
-  odd = multiply_add(r2, odd, 0x1.a01a01b37b3a3p-13);
-  odd = multiply_add(r2, odd, 0x1.111111110ec65p-7);
-  odd = multiply_add(r2, odd, 0x1.555555555555bp-3);
-  double even = multiply_add(r2, 0x1.1e3d4865271bap-29, 0x1.27e5b42764f25p-22);
-  even = multiply_add(r2, even, 0x1.a01a0136a55e8p-16);
-  even = multiply_add(r2, even, 0x1.6c16c16c30426p-10);
-  even = multiply_add(r2, even, 0x1.5555555555503p-5);
-  even = multiply_add(r2, even, 0.5);
-  const double y = 1 + multiply_add(r2, multiply_add(r, odd, even), r);
-  const auto bits = [](double number) { return __builtin_bit_cast(std::uint64_t, number); };
-  if constexpr (kNormal) {
-    return __builtin_bit_cast(double, bits(y) + (bits(integer) << 52));
-  }
-  // 2^n in two factors: a result that is subnormal or close to overflow is rounded once.
-  const double aligned = n * 0.5 + kIntegerAligner, rest = n - (aligned - kIntegerAligner) + kIntegerAligner;
-  const auto power = [&bits](double of) { return __builtin_bit_cast(double, (bits(of) + 1023) << 52); };
-  return y * power(aligned) * power(rest);
-}
 
 /// Sums and maxima are formed in eight lanes, whatever the vectors' width.
 constexpr std::size_t kLanes = 8;
@@ -79,6 +23,8 @@ constexpr std::size_t kPartLanes = 4;
 constexpr std::size_t kPartLanes = 2;
 #endif
 typedef double Part __attribute__((vector_size(kPartLanes * sizeof(double))));
+typedef std::int64_t PartMask __attribute__((vector_size(kPartLanes * sizeof(double))));
+typedef std::uint64_t PartBits __attribute__((vector_size(kPartLanes * sizeof(double))));
 
 // Vectors are passed by reference: by value, their calling convention depends on the instruction set.
 

@@ -6,8 +6,6 @@
 namespace numcheck::reference::NUMCHECK_ISA {
 namespace {
 
-typedef std::uint64_t PartBits __attribute__((vector_size(kPartLanes * sizeof(double))));
-
 /// The sums of the columns that are in the same lane.
 template <bool kCentred, bool kNarrow>
 class Sums {
@@ -46,15 +44,22 @@ class Sums {
     mix(kCentred ? best : magnitude(best));  // x and -x have the same errors, but for their sign
   }
 
-  [[nodiscard]] RowSumsToFit result() const {
-    std::uint64_t alike = 0;
+  /// Adds these lanes to what the ones before have.
+  void add_to(RowSumsToFit& all) const {
     for (std::size_t l = 0; l < kPartLanes; ++l) {
-      alike = (alike ^ alike_[l]) * kMix;
-      alike ^= alike >> 31;
+      all.aa += aa_.x[l];
+      all.ab += ab_.x[l];
+      all.bb += bb_.x[l];
+      all.ae += ae_.x[l];
+      all.be += be_.x[l];
+      all.sum += sum_.x[l];
+      all.squares += squares_.x[l];
+      all.spread += spread_.x[l];
+      all.alike = (all.alike ^ alike_[l]) * kMix;
+      all.alike ^= all.alike >> 31;
     }
-    return {total(aa_), total(ab_),      total(bb_),      total(ae_),
-            total(be_), total(sum_),     total(squares_), total(spread_) / static_cast<double>(row_.hidden),
-            alike,      !unknown_.any(), !beyond_.any()};
+    all.finite = all.finite && !unknown_.any();
+    all.within = all.within && !beyond_.any();
   }
 
  private:
@@ -63,13 +68,6 @@ class Sums {
 
   static LaneMask not_finite(const Doubles& a) { return {~is_finite(a).set}; }
   static NarrowLanes load_narrow(const float* p) { return {PartFloats(*reinterpret_cast<const LoosePartFloats*>(p))}; }
-  static double total(const Doubles& a) {
-    double sum = a.x[0];
-    for (std::size_t l = 1; l < kPartLanes; ++l) {
-      sum += a.x[l];
-    }
-    return sum;
-  }
 
   /// The distance of the format's numbers near a.
   [[nodiscard]] Doubles step_of(const Doubles& a) const {
@@ -121,23 +119,27 @@ struct Rest {
   }
 };
 
+/// Sums have kLanes lanes on every instruction set, and each part of them goes over the row by itself.
 template <bool kCentred, bool kNarrow>
 RowSumsToFit sums_of(const RowToFit& row, const StoredAs& stored) {
-  // Whole parts first, then the rest in place of a row of its own.
-  RowToFit at = row;
-  Sums<kCentred, kNarrow> sums(at, stored);
-  std::size_t j = 0;
-  for (; j + kPartLanes <= row.hidden; j += kPartLanes) {
-    sums.add(j, Doubles(1.0));
+  RowSumsToFit all{.finite = true, .within = true};
+  const std::size_t whole = row.hidden / kPartLanes * kPartLanes;
+  for (std::size_t part = 0; part < kLanes; part += kPartLanes) {
+    RowToFit at = row;
+    Sums<kCentred, kNarrow> sums(at, stored);
+    for (std::size_t j = part; j < whole; j += kLanes) {
+      sums.add(j, Doubles(1.0));
+    }
+    if (whole < row.hidden && whole % kLanes == part) {  // the rest in place of a row of its own
+      const Rest rest(row, whole);
+      at.x = rest.x, at.gamma = rest.gamma, at.beta = rest.beta, at.y = rest.y, at.got = rest.got;
+      at.deviation = rest.deviation;
+      sums.add(0, Doubles::load(rest.weight));
+    }
+    sums.add_to(all);
   }
-  if (j < row.hidden) {
-    const Rest rest(row, j);
-    at.x = rest.x, at.gamma = rest.gamma, at.beta = rest.beta, at.y = rest.y, at.got = rest.got;
-    at.deviation = rest.deviation;
-    sums.add(0, Doubles::load(rest.weight));
-    return sums.result();
-  }
-  return sums.result();
+  all.spread /= static_cast<double>(row.hidden);
+  return all;
 }
 
 RowSumsToFit sums(const RowToFit& row, const StoredAs& stored) {

@@ -1,5 +1,5 @@
-// The sums behind the fit of a normalisation's rows (norm_findings.hpp), compiled once per instruction set; all sets with lanes of
-// the same number produce the same bits, and others the same numbers but for the order of sums.
+// The sums behind the fit of a normalisation's rows (norm_findings.hpp), compiled once per instruction set; all sets produce the
+// same bits, but for the hash.
 // Plain types only: nothing here may emit a symbol that another translation unit shares.
 #pragma once
 
@@ -30,12 +30,12 @@ struct StoredAs {
 };
 
 struct RowSumsToFit {
-  double aa, ab, bb, ae, be;  ///< normal equations, see Normal
-  double sum, squares;        ///< of y
-  double spread;              ///< mean of (x - mean)^2
-  std::uint64_t alike;        ///< a hash of what y is stored as
-  bool finite;                ///< y and what was delivered are
-  bool within;                ///< the format holds every y; if not, nothing else means anything
+  double aa = 0, ab = 0, bb = 0, ae = 0, be = 0;  ///< normal equations, see Normal
+  double sum = 0, squares = 0;                    ///< of y
+  double spread = 0;                              ///< mean of (x - mean)^2
+  std::uint64_t alike = 0;                        ///< a hash of what y is stored as
+  bool finite = false;                            ///< y and what was delivered are
+  bool within = false;                            ///< the format holds every y; if not, nothing else means anything
 };
 
 struct NormFitKernels {

@@ -1,68 +1,19 @@
 // Compiled once per instruction set: NUMCHECK_ISA is the namespace.
 #include "reference/packed_kernels.hpp"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
+#include <cstdint>
 #include <utility>
+
+#include "reference/packed_vectors.hpp"
 
 namespace numcheck::reference::NUMCHECK_ISA {
 namespace {
 
-#if defined(__AVX2__)
-
-// A block of rows x vectors sums stays in registers, beside the vectors of one row of a panel and a broadcast number. It
-// takes at least eight sums to keep two units busy that take four cycles for a multiply-add.
-#if defined(__AVX512F__)
-constexpr std::size_t kVectorBytes = 64;
-constexpr int kRows = 8, kVectors = 3;
-#else
-constexpr std::size_t kVectorBytes = 32;
-constexpr int kRows = 6, kVectors = 2;
-#endif
-template <class T>
-constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
 template <class T>
 constexpr std::size_t kPanel = kLanes<T> * kVectors;
 /// Rows of a panel that are multiplied at a time: they stay in the first-level cache for all rows of the left, also where two
 /// threads share it (12 KiB each).
 constexpr std::size_t kDepth = 64;
-
-template <class T>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes)));
-};
-template <class T>
-using Vector = typename VectorOf<T>::Type;
-
-template <class T>
-inline void load(const T* x, Vector<T>& out) {
-  __builtin_memcpy(&out, x, sizeof(out));
-}
-
-template <class T>
-inline void store(const Vector<T>& x, T* out) {
-  __builtin_memcpy(out, &x, sizeof(x));
-}
-
-/// a b + c, rounded once. Compilers that may choose contract some blocks and not others, and then results depend on where in
-/// a block an element is: GCC 13 avoids chains of such instructions in blocks of few sums.
-#if defined(__AVX512F__)
-inline Vector<double> multiply_add(double a, const Vector<double>& b, const Vector<double>& c) {
-  return _mm512_fmadd_pd(_mm512_set1_pd(a), b, c);
-}
-inline Vector<float> multiply_add(float a, const Vector<float>& b, const Vector<float>& c) {
-  return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c);
-}
-#else
-inline Vector<double> multiply_add(double a, const Vector<double>& b, const Vector<double>& c) {
-  return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c);
-}
-inline Vector<float> multiply_add(float a, const Vector<float>& b, const Vector<float>& c) {
-  return _mm256_fmadd_ps(_mm256_set1_ps(a), b, c);
-}
-#endif
 
 /// A part of the product that fits in registers.
 template <class T>
@@ -75,7 +26,27 @@ struct Block {
   bool accumulate;
 };
 
+/// Multiply-adds that are put together make infinities, and numbers near them, NaN: such sums are formed once more without.
 template <class T, int kBlockRows, int kBlockVectors>
+void restore_infinities(const Block<T>& block, Vector<T> (&sums)[kBlockRows][kBlockVectors]) {
+  for (int r = 0; r < kBlockRows; ++r) {
+    for (std::size_t c = 0; c < kBlockVectors * kLanes<T>; ++c) {
+      Vector<T>& vector = sums[r][c / kLanes<T>];
+      const T given = vector[c % kLanes<T>];
+      if (given == given) {
+        continue;
+      }
+      T sum = 0;
+      const T* left = block.left.data + r * block.left.row_step;
+      for (std::size_t k = 0; k < block.depth; ++k, left += block.left.col_step) {
+        sum += *left * block.panel[k * kBlockVectors * kLanes<T> + c];
+      }
+      vector[c % kLanes<T>] = sum;
+    }
+  }
+}
+
+template <class T, Products kProducts, int kBlockRows, int kBlockVectors>
 void multiply_block(const Block<T>& block) {
   constexpr std::size_t kWidth = kBlockVectors * kLanes<T>;
   Vector<T> sums[kBlockRows][kBlockVectors] = {};
@@ -93,9 +64,12 @@ void multiply_block(const Block<T>& block) {
       const T factor = left[r * step];
 #pragma GCC unroll 8
       for (int v = 0; v < kBlockVectors; ++v) {
-        sums[r][v] = multiply_add(factor, right[v], sums[r][v]);
+        sums[r][v] = multiply_add<kProducts>(factor, right[v], sums[r][v]);
       }
     }
+  }
+  if constexpr (kProducts == Products::any && kLosesInfinities<T>) {
+    restore_infinities<T, kBlockRows, kBlockVectors>(block, sums);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kBlockRows; ++r) {
@@ -125,19 +99,19 @@ template <class T>
 using BlockFunction = void (*)(const Block<T>& block);
 
 /// For that many rows and vectors, each at least 1.
-template <class T, int kBlockRows = kRows, int kBlockVectors = kVectors>
+template <class T, Products kProducts, int kBlockRows = kRows, int kBlockVectors = kVectors>
 BlockFunction<T> block_function(std::size_t rows, std::size_t vectors) {
   if constexpr (kBlockVectors > 1) {
     if (vectors < static_cast<std::size_t>(kBlockVectors)) {
-      return block_function<T, kBlockRows, kBlockVectors - 1>(rows, vectors);
+      return block_function<T, kProducts, kBlockRows, kBlockVectors - 1>(rows, vectors);
     }
   }
   if constexpr (kBlockRows > 1) {
     if (rows < static_cast<std::size_t>(kBlockRows)) {
-      return block_function<T, kBlockRows - 1, kBlockVectors>(rows, vectors);
+      return block_function<T, kProducts, kBlockRows - 1, kBlockVectors>(rows, vectors);
     }
   }
-  return &multiply_block<T, kBlockRows, kBlockVectors>;
+  return &multiply_block<T, kProducts, kBlockRows, kBlockVectors>;
 }
 
 std::size_t smaller(std::size_t a, std::size_t b) {
@@ -233,10 +207,10 @@ void pack(const SteppedMatrix<T>& given, std::size_t depth, std::size_t cols, T*
 }
 
 /// Of a panel, `depth` of whose rows are multiplied.
-template <class T>
+template <class T, Products kProducts>
 void multiply_rows(Block<T> block, std::size_t rows) {
   const std::size_t vectors = padded<T>(block.cols) / kLanes<T>;
-  const BlockFunction<T> whole = block_function<T>(kRows, vectors);
+  const BlockFunction<T> whole = block_function<T, kProducts>(kRows, vectors);
   std::size_t row = 0;
   for (; row + kRows <= rows; row += kRows) {
     whole(block);
@@ -244,12 +218,12 @@ void multiply_rows(Block<T> block, std::size_t rows) {
     block.out += kRows * block.out_stride;
   }
   if (row < rows) {
-    block_function<T>(rows - row, vectors)(block);
+    block_function<T, kProducts>(rows - row, vectors)(block);
   }
 }
 
-template <class T>
-void multiply(const PackedOperands<T>& given) {
+template <class T, Products kProducts>
+void multiply_all(const PackedOperands<T>& given) {
   // With a depth of 0, one part without terms sets what is not accumulated.
   for (std::size_t k = 0; k == 0 || k < given.depth; k += kDepth) {
     SteppedMatrix<T> left = given.left;
@@ -258,7 +232,7 @@ void multiply(const PackedOperands<T>& given) {
     const T* panel = given.right;
     for (std::size_t col = 0; col < given.cols; col += kPanel<T>) {
       const std::size_t cols = smaller(kPanel<T>, given.cols - col), width = padded<T>(cols);
-      multiply_rows<T>(
+      multiply_rows<T, kProducts>(
           {left, panel + k * width, depth, cols, given.out + col, given.out_stride, given.accumulate || k > 0},
           given.rows);
       panel += given.depth * width;
@@ -266,15 +240,50 @@ void multiply(const PackedOperands<T>& given) {
   }
 }
 
-template <class T>
-constexpr PackedKernels<T> kKernels = {kLanes<T>, pack<T>, multiply<T>};
+#if !NUMCHECK_FUSED
 
-#else
+/// The bits of a significand that any of the numbers needs, at most 53.
+class Significands {
+ public:
+  void add(double x) { all_ |= __builtin_bit_cast(std::uint64_t, x) & kFraction; }
+  [[nodiscard]] int bits() const { return all_ == 0 ? 1 : 53 - __builtin_ctzll(all_); }
+
+ private:
+  static constexpr std::uint64_t kFraction = (std::uint64_t{1} << 52) - 1;
+  std::uint64_t all_ = 0;
+};
 
 template <class T>
-constexpr PackedKernels<T> kKernels{};
+bool products_are_exact(const PackedOperands<T>& given) {
+  Significands left, right;
+  for (std::size_t i = 0; i < given.rows; ++i) {
+    const T* x = given.left.data + static_cast<std::ptrdiff_t>(i) * given.left.row_step;
+    for (std::size_t k = 0; k < given.depth; ++k, x += given.left.col_step) {
+      left.add(*x);
+    }
+  }
+  for (std::size_t n = 0; n < given.depth * padded<T>(given.cols); ++n) {
+    right.add(given.right[n]);
+  }
+  constexpr int kBits = sizeof(T) == sizeof(double) ? 53 : 24;
+  return left.bits() + right.bits() <= kBits;
+}
 
 #endif
+
+template <class T>
+void multiply(const PackedOperands<T>& given) {
+#if !NUMCHECK_FUSED
+  if (products_are_exact(given)) {
+    multiply_all<T, Products::exact>(given);
+    return;
+  }
+#endif
+  multiply_all<T, Products::any>(given);
+}
+
+template <class T>
+constexpr PackedKernels<T> kKernels = {kLanes<T>, pack<T>, multiply<T>};
 
 }  // namespace
 

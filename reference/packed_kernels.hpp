@@ -1,5 +1,5 @@
-// The inner loops of products with packed factors, compiled once per instruction set. They use fused multiply-adds: as with
-// BLAS, the last bits of products depend on the instruction set.
+// The inner loops of products with packed factors, compiled once per instruction set. They use fused multiply-adds, which the
+// baseline puts together (reference/fused.hpp): all sets produce the same bits.
 // Plain types only: nothing here may emit a symbol that another translation unit shares.
 #pragma once
 
@@ -27,7 +27,7 @@ struct PackedOperands {
 };
 
 /// A packed matrix is cut into panels of some vectors of columns, the last of which has fewer. Each of them is stored row by
-/// row, padded with zeros to a multiple of `lanes` columns. The baseline has no such kernels: BLAS knows more processors.
+/// row, padded with zeros to a multiple of `lanes` columns.
 template <class T>
 struct PackedKernels {
   std::size_t lanes = 0;  ///< numbers of a vector

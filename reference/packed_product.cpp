@@ -39,11 +39,9 @@ void PackedFactor<T>::set(const TileFactor<T>& given, std::int64_t depth, std::i
   depth_ = depth;
   cols_ = cols;
   const PackedKernels<T>& kernels = kernels_of<T>();
-  if (kernels.multiply != nullptr) {
-    const auto rows = static_cast<std::size_t>(depth), width = static_cast<std::size_t>(cols);
-    grow(packed_, rows * ((width + kernels.lanes - 1) / kernels.lanes * kernels.lanes));
-    kernels.pack(stepped(given), rows, width, packed_.data());
-  }
+  const auto rows = static_cast<std::size_t>(depth), width = static_cast<std::size_t>(cols);
+  grow(packed_, rows * ((width + kernels.lanes - 1) / kernels.lanes * kernels.lanes));
+  kernels.pack(stepped(given), rows, width, packed_.data());
 }
 
 template <class T>
@@ -56,26 +54,14 @@ void PackedFactor<T>::keep(const TileFactor<T>& given, std::int64_t depth, std::
 
 template <class T>
 void PackedFactor<T>::multiply(const Product& product) const {
-  const PackedKernels<T>& kernels = kernels_of<T>();
-  if (kernels.multiply == nullptr) {
-    reference::multiply<T>({.left = product.left,
-                            .right = given_,
-                            .rows = product.rows,
-                            .cols = cols_,
-                            .depth = depth_,
+  kernels_of<T>().multiply({.left = stepped(product.left),
+                            .right = packed_.data(),
+                            .rows = static_cast<std::size_t>(product.rows),
+                            .cols = static_cast<std::size_t>(cols_),
+                            .depth = static_cast<std::size_t>(depth_),
                             .out = product.out,
                             .out_stride = product.out_stride,
                             .accumulate = product.accumulate});
-    return;
-  }
-  kernels.multiply({.left = stepped(product.left),
-                    .right = packed_.data(),
-                    .rows = static_cast<std::size_t>(product.rows),
-                    .cols = static_cast<std::size_t>(cols_),
-                    .depth = static_cast<std::size_t>(depth_),
-                    .out = product.out,
-                    .out_stride = product.out_stride,
-                    .accumulate = product.accumulate});
 }
 
 template class PackedFactor<double>;

@@ -11,13 +11,12 @@ namespace numcheck::reference {
 
 /// The right-hand factor of products in double or float, depth x cols.
 ///
-/// With the wide vectors and fused multiply-adds of AVX2 and AVX-512, our own kernels multiply; otherwise multiply() does,
-/// that is BLAS or Eigen. Results therefore depend on the instruction set, but not on the number of threads. Numbers that
-/// are not finite stay in the rows and columns of the product that theirs are in.
+/// Our own kernels multiply: results depend neither on the instruction set nor on the number of threads. Numbers that are not
+/// finite stay in the rows and columns of the product that theirs are in.
 template <class T>
 class PackedFactor {
  public:
-  /// Prepares `given`, which must live on. Memory is kept for the next one.
+  /// Prepares `given`. Memory is kept for the next one.
   void set(const TileFactor<T>& given, std::int64_t depth, std::int64_t cols);
   /// The same, but nothing happens if that was prepared last. Its numbers must not have changed since.
   void keep(const TileFactor<T>& given, std::int64_t depth, std::int64_t cols);

@@ -80,12 +80,12 @@ void set_values(const Problem& problem, TrackedOutput& out) {
     for (std::size_t i = first; i < last; ++i) {
       together.push_back(problem.row(i));
     }
-    if (softmax_rows(together, first * sk, out)) {
-      return;
-    }
+    const auto set = softmax_rows(together, sk, first * sk, out);
     std::vector<Scalar> y(sk);
     for (std::size_t i = first; i < last; ++i) {
-      set_row<Scalar>(problem, i, y, out);
+      if (!set[i - first]) {
+        set_row<Scalar>(problem, i, y, out);
+      }
     }
   });
 }

@@ -1,5 +1,5 @@
-// Softmax of several rows, or several columns, at a time, compiled once per instruction set. The same numbers as softmax_row.hpp's
-// but for exponentials, which may differ by an ulp of a double.
+// Softmax of several rows, or several columns, at a time, compiled once per instruction set. All sets produce the same bits, and
+// the same numbers as softmax_row.hpp but for exponentials, which may differ by an ulp of a double.
 // Plain types only: nothing here may emit a symbol that another translation unit shares.
 #pragma once
 

@@ -12,3 +12,5 @@ if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
   target_include_directories(move_test SYSTEM PRIVATE ${TE_NUMCHECK_MPFR_INCLUDE})
   target_compile_definitions(move_test PRIVATE NUMCHECK_HAVE_MPFR)
 endif()
+
+numcheck_isa_sources(move_test "${CMAKE_CURRENT_SOURCE_DIR}/reference/lane_functions.cpp")

@@ -10,7 +10,7 @@ namespace numcheck::core {
 enum class Isa { baseline, avx2, avx512 };
 
 /// The best set that this processor supports, or the one that TE_NUMCHECK_ISA names if it is supported. Fixed at
-/// first use; all sets produce the same bits, except products of matrices (reference/packed_kernels.hpp).
+/// first use; all sets produce the same bits.
 [[nodiscard]] Isa active_isa() noexcept;
 
 /// The active set's `name`: a variable or function that every set declares in its own namespace (baseline::, avx2::,

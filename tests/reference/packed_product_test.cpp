@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
@@ -161,13 +162,7 @@ TEST_F(PackedProduct, numbers_that_are_not_finite_stay_in_their_row_and_column) 
 
 // Gradients of queries are summed in one of two ways, depending on the number of threads.
 TEST_F(PackedProduct, elements_do_not_depend_on_their_neighbours) {
-  if (core::force_isa(core::Isa::avx2) != core::Isa::avx2) {
-    GTEST_SKIP() << "BLAS multiplies";
-  }
   for_each_case([this](const Shape& shape, bool left_transposed, bool right_transposed) {
-    if (core::active_isa() == core::Isa::baseline) {
-      return;
-    }
     const Stored<double> left(shape.rows, shape.depth, left_transposed, [this] { return fraction(); });
     const Stored<double> right(shape.depth, shape.cols, right_transposed, [this] { return fraction(); });
     Numbers all = blank(shape);
@@ -181,6 +176,54 @@ TEST_F(PackedProduct, elements_do_not_depend_on_their_neighbours) {
     multiply_packed<double>({1, 1, shape.depth}, row, col, one, false);
     ASSERT_EQ(one[0], all[static_cast<std::size_t>(shape.rows * (shape.cols + 2) - 3)]);
   });
+}
+
+/// Bits of products of every shape and instruction set, one after the other.
+template <class T, class Draw>
+std::vector<std::vector<T>> products_by_isa(const Draw& draw) {
+  std::vector<std::vector<T>> all;
+  for (const core::Isa isa : {core::Isa::baseline, core::Isa::avx2, core::Isa::avx512}) {
+    if (core::force_isa(isa) != isa) {
+      continue;
+    }
+    std::mt19937_64 random(7);
+    std::vector<T>& products = all.emplace_back();
+    for (const Shape& shape : kShapes) {
+      const Stored<T> left(shape.rows, shape.depth, true, [&] { return draw(random); });
+      const Stored<T> right(shape.depth, shape.cols, false, [&] { return draw(random); });
+      std::vector<T> out = blank<T>(shape);
+      multiply_packed(shape, left.factor, right.factor, out, false);
+      products.insert(products.end(), out.begin(), out.end());
+    }
+  }
+  return all;
+}
+
+template <class T, class Draw>
+void expect_same_bits(const Draw& draw) {
+  const std::vector<std::vector<T>> all = products_by_isa<T>(draw);
+  for (const std::vector<T>& products : all) {
+    EXPECT_EQ(std::memcmp(products.data(), all.front().data(), products.size() * sizeof(T)), 0);
+  }
+}
+
+TEST_F(PackedProduct, all_instruction_sets_produce_the_same_bits) {
+  const auto fraction = [](std::mt19937_64& random) { return std::uniform_real_distribution<double>(-1, 1)(random); };
+  const auto narrow = [&](std::mt19937_64& random) {
+    return static_cast<double>(static_cast<float>(fraction(random)));
+  };
+  // Numbers of few bits, whose products with others end in the middle between two numbers, and numbers so small that they only
+  // decide between those.
+  const auto mixed = [&](std::mt19937_64& random) {
+    const double x = fraction(random);
+    const auto kind = random() % 3;
+    return kind == 0 ? x : kind == 1 ? std::nearbyint(x * 32) / 4 : std::ldexp(x, -static_cast<int>(random() % 200));
+  };
+  expect_same_bits<double>(fraction);
+  expect_same_bits<double>(narrow);
+  expect_same_bits<double>(mixed);
+  expect_same_bits<float>(fraction);
+  expect_same_bits<float>(mixed);
 }
 
 TEST_F(PackedProduct, keeps_what_it_has_and_replaces_it) {
