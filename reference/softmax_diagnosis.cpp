@@ -31,22 +31,39 @@ struct Row {
   [[nodiscard]] double rounded(double x) const { return core::round_to(x, format); }
 };
 
-double divided_by_exact_sum(const Row& row, double /*sum_of_rounded*/, std::size_t j) {
-  return row.rounded(row.rounded(row.exponential(j)) / row.sum());
+/// Errors of an exponential and of a quotient in FP32, in units of what kernels' have.
+struct Errors {
+  double exponential = 0, quotient = 0;
+
+  /// exp(t) is 2^(t log2 e), whose argument is rounded.
+  [[nodiscard]] double of(double e) const { return e * (1 + exponential * kUnit * (4 + std::fabs(std::log(e)))); }
+  [[nodiscard]] double of_quotient(double x) const { return x * (1 + quotient * 4 * kUnit); }
+
+ private:
+  static constexpr double kUnit = 0x1p-24;
+};
+
+double quotient(const Row& row, double sum, std::size_t j, const Errors& errors) {
+  const double e = row.exponential(j);
+  return row.rounded(errors.of_quotient(row.rounded(e == 0 ? e : errors.of(e)) / sum));
 }
 
-double divided_by_rounded_sum(const Row& row, double sum_of_rounded, std::size_t j) {
-  return row.rounded(row.rounded(row.exponential(j)) / sum_of_rounded);
+double divided_by_exact_sum(const Row& row, double /*sum_of_rounded*/, std::size_t j, const Errors& errors) {
+  return quotient(row, row.sum(), j, errors);
 }
 
-double as_it_should_be(const Row& row, double /*sum_of_rounded*/, std::size_t j) {
+double divided_by_rounded_sum(const Row& row, double sum_of_rounded, std::size_t j, const Errors& errors) {
+  return quotient(row, sum_of_rounded, j, errors);
+}
+
+double as_it_should_be(const Row& row, double /*sum_of_rounded*/, std::size_t j, const Errors& /*errors*/) {
   return row.rounded(row.y[j]);
 }
 
 struct Hypothesis {
   op::KnownCause known;
   const char* cause;  ///< with the format
-  double (*result)(const Row&, double sum_of_rounded, std::size_t j);
+  double (*result)(const Row&, double sum_of_rounded, std::size_t j, const Errors& errors);
 };
 
 constexpr std::array<Hypothesis, 2> kHypotheses = {{
@@ -77,11 +94,18 @@ void for_each_element(const op::Delivered& got, std::span<const double> expected
 
 using Result = decltype(Hypothesis::result);
 
-/// Sum of squared distances between what was delivered and what a hypothesis predicts.
+/// Sum of squared distances between what was delivered and what a hypothesis predicts. In rows of nearly equal scores whole parts
+/// have the same exponential: where it lies in the middle between two numbers, or its quotient does, errors of FP32 decide for
+/// all of them, and either is as predicted.
 double distance(const op::Delivered& got, std::span<const double> expected, std::size_t columns, Result result) {
   double total = 0;
   for_each_element(got, expected, columns, [&](double value, const Row& row, double rounded_sum, std::size_t j) {
-    const double off = value - result(row, rounded_sum, j);
+    double off = std::fabs(value - result(row, rounded_sum, j, {}));
+    for (const double e : {-1.0, 0.0, 1.0}) {
+      for (const double q : {-1.0, 0.0, 1.0}) {
+        off = off > 0 ? std::min(off, std::fabs(value - result(row, rounded_sum, j, {e, q}))) : off;
+      }
+    }
     total += std::isfinite(off) ? off * off : 0;
   });
   return total;
@@ -98,8 +122,8 @@ bool is_outvoted(Result one, Result other, const op::Delivered& got, std::span<c
     if (j == 0) {
       counted.clear();
     }
-    const double from_one = std::fabs(value - one(row, rounded_sum, j));
-    const double from_other = std::fabs(value - other(row, rounded_sum, j));
+    const double from_one = std::fabs(value - one(row, rounded_sum, j, {}));
+    const double from_other = std::fabs(value - other(row, rounded_sum, j, {}));
     const double exponential = row.rounded(row.exponential(j));
     if (from_other != from_one && std::ranges::find(counted, exponential) == counted.end()) {
       counted.push_back(exponential);

@@ -294,8 +294,9 @@ void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const S
   // Derived values are no FP32 numbers before they are stored.
   if ((port.dtype != core::Dtype::fp32 || !is_generated(port)) && !given_.is_unrounded(port)) {
     rounding.identity = false;
-    largest = largest_rounded(data::absolute_max(values->span()), port.dtype);
-    if (needs_numbers || stored.scale != 1 || !std::isfinite(largest)) {
+    largest = needs_numbers || stored.scale != 1 ? std::numeric_limits<double>::infinity()
+                                                 : largest_rounded(data::absolute_max(values->span()), port.dtype);
+    if (!std::isfinite(largest)) {
       const core::Span span("load", port.name);
       values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes));
       largest = data::absolute_max(values->span());
