@@ -1,6 +1,7 @@
 #include "reference/softmax_row_sums.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/ulp_size.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -30,23 +32,46 @@ struct RowSum {
   [[nodiscard]] double excess() const { return std::fabs(sum - expected) / limit; }
 };
 
+constexpr std::size_t kChains = 4;  ///< of sums that do not wait for each other
+
+struct RowTerms {
+  std::array<tolerance::Sum<double>, kChains> delivered, expected;
+  std::array<double, kChains> rounding{}, squares{};
+
+  void add(std::size_t chain, double got, double y, const core::UlpSize& size) {
+    delivered[chain].add(got);
+    expected[chain].add(y);
+    const double ulp = size.of(std::max(y, std::fabs(got)));
+    rounding[chain] += y == 0 && got == 0 ? 0 : ulp / 2 + tolerance::kFlush;
+    squares[chain] += y == 0 ? 0 : ulp * ulp / 12;
+  }
+};
+
 RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span<const float> bound,
                core::Dtype format) {
   const double n = static_cast<double>(y.size());
-  tolerance::Sum<double> delivered;
-  tolerance::Sum<double> expected;
-  RowSum row;
-  double rounding = 0;
-  double squares = 0;
-  bool determined = true;
-  for (std::size_t j = 0; j < y.size(); ++j) {
-    delivered.add(got[j]);
-    expected.add(y[j]);
-    const double ulp = core::ulp(std::fmax(y[j], std::fabs(got[j])), format);
-    rounding += y[j] == 0 && got[j] == 0 ? 0 : ulp / 2 + tolerance::kFlush;
-    squares += y[j] == 0 ? 0 : ulp * ulp / 12;
-    determined = determined && (bound.empty() || static_cast<double>(bound[j]) < kLargestDetermined);
+  const core::UlpSize size(format);
+  RowTerms terms;
+  std::size_t j = 0;
+  for (; j + kChains <= y.size(); j += kChains) {
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      terms.add(chain, got[j + chain], y[j + chain], size);
+    }
   }
+  for (; j < y.size(); ++j) {
+    terms.add(0, got[j], y[j], size);
+  }
+  tolerance::Sum<double> delivered, expected;
+  double rounding = 0, squares = 0;
+  for (std::size_t chain = 0; chain < kChains; ++chain) {
+    delivered.add(terms.delivered[chain].result());
+    expected.add(terms.expected[chain].result());
+    rounding += terms.rounding[chain];
+    squares += terms.squares[chain];
+  }
+  const bool determined =
+      std::ranges::all_of(bound, [](float b) { return static_cast<double>(b) < kLargestDetermined; });
+  RowSum row;
   row.sum = delivered.result();
   row.expected = expected.result();
   row.counts = determined && row.expected > 0 && std::isfinite(row.sum);

@@ -1,13 +1,13 @@
 #include "data/inputs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <mutex>
 #include <vector>
 
 #include "core/codec.hpp"
+#include "core/largest_finite.hpp"
 #include "core/parallel.hpp"
 
 namespace numcheck::data {
@@ -58,6 +58,22 @@ void scale_values(std::span<const double> values, float scale, std::span<double>
   }
 }
 
+Geometry geometry_of(const op::Port& port, bool reduction_along_rows) {
+  return {.cols = static_cast<std::uint64_t>(port.cols),
+          .rows = static_cast<std::uint64_t>(port.rows),
+          .reduced_along_rows = reduction_along_rows};
+}
+
+core::Overflow overflow_of(core::Dtype dtype) {
+  return is_narrow(dtype) ? core::Overflow::saturate : core::Overflow::ieee;
+}
+
+void fill_padding(const op::Port& port, std::span<std::byte> bytes) {
+  if (!port.is_dense() || port.offset_bytes != 0) {
+    std::memset(bytes.data(), kPaddingByte, bytes.size());
+  }
+}
+
 }  // namespace
 
 core::Buffer<double> generate_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
@@ -75,9 +91,7 @@ core::Buffer<double> generate_port(const op::Port& port, const Distribution& dis
   if (geometry.reduction_along_rows) {
     geometry.rows = port.rows;  // the reduction starts anew with every matrix of the batch
   }
-  const Geometry lie{.cols = static_cast<std::uint64_t>(port.cols),
-                     .rows = static_cast<std::uint64_t>(port.rows),
-                     .reduced_along_rows = exact.reduction_along_rows};
+  const Geometry lie = geometry_of(port, exact.reduction_along_rows);
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     const std::span<double> out = values.span().subspan(begin, end - begin);
     if (integers) {
@@ -93,35 +107,35 @@ double absolute_max(std::span<const double> values) {
   const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
   std::vector<double> partial(chunks, 0.0);
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    constexpr std::size_t kChains = 16;  // as many as a processor runs side by side
-    std::array<double, kChains> chains{};
-    double* const largest = chains.data();  // without checks of bounds, which would keep compilers from using vectors
-    const double* const from = values.data();
-    const auto take = [&](double x, double& most) {
-      const double magnitude = std::fabs(x);
-      const double finite = magnitude < kInfinity ? magnitude : 0;
-      most = finite > most ? finite : most;
-    };
-    std::size_t i = begin;
-    for (; i + kChains <= end; i += kChains) {
-      for (std::size_t l = 0; l < kChains; ++l) {
-        take(from[i + l], largest[l]);
-      }
-    }
-    for (; i < end; ++i) {
-      take(from[i], largest[0]);
-    }
-    partial[chunk] = *std::max_element(chains.begin(), chains.end());
+    partial[chunk] = core::largest_finite(values.subspan(begin, end - begin));
   });
   return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
 }
 
+double draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
+                 bool reduction_along_rows, std::span<std::byte> bytes) {
+  fill_padding(port, bytes);
+  const Geometry lie = geometry_of(port, reduction_along_rows);
+  const core::Overflow overflow = overflow_of(port.dtype);
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  double largest = 0;
+  std::mutex mutex;
+  for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
+    thread_local std::vector<double> drawn;
+    drawn.resize(std::max(drawn.size(), count));
+    const std::span<double> values = std::span(drawn).first(count);
+    generate(distribution, stream, first, values, lie);
+    core::encode(values, port.dtype, bytes.subspan(offset, count * element), overflow);
+    const double of_run = core::largest_finite(values);
+    const std::scoped_lock lock(mutex);
+    largest = std::max(largest, of_run);
+  });
+  return largest;
+}
+
 void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes) {
-  if (!port.is_dense() || port.offset_bytes != 0) {
-    std::memset(bytes.data(), kPaddingByte, bytes.size());
-  }
-  const core::Overflow overflow = is_narrow(port.dtype) ? core::Overflow::saturate : core::Overflow::ieee;
+  fill_padding(port, bytes);
+  const core::Overflow overflow = overflow_of(port.dtype);
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
     const std::span<std::byte> target = bytes.subspan(offset, count * element);

@@ -31,6 +31,10 @@ struct ExactRole {
 /// 0xFF, a NaN in every floating-point input format, so that a kernel that reads it is noticed. Parallel.
 void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes);
 
+/// generate_port and store_port in one, without the values; returns their absolute_max. Not for the distribution "exact".
+[[nodiscard]] double draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
+                               bool reduction_along_rows, std::span<std::byte> bytes);
+
 /// The stored values, dense in logical order: what the device sees, without the dequantisation factor. Parallel.
 [[nodiscard]] core::Buffer<double> load_port(const op::Port& port, std::span<const std::byte> bytes);
 

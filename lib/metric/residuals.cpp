@@ -6,25 +6,36 @@
 #include <cstdlib>
 #include <functional>
 
-#include "core/codec.hpp"
+#include "core/ulp_size.hpp"
 
 namespace numcheck::metric {
 
+namespace {
+
+/// std::nearbyint of a number below 2^51, without a call.
+double nearest_integer(double x) {
+  constexpr double kNoFractions = 0x1.8p52;
+  return (x + kNoFractions) - kNoFractions;
+}
+
+}  // namespace
+
 void Residuals::add(const SegmentView& segment, core::Dtype dtype) {
   const auto bin_of = [](double residual) {
-    const double bin = std::floor((residual + 1) * (kBins / 2));
-    return static_cast<std::size_t>(std::clamp(bin, 0.0, kBins - 1.0));
+    const double bin = (residual + 1) * (kBins / 2);
+    return static_cast<std::size_t>(bin > 0 ? std::min(bin, kBins - 1.0) : 0);
   };
+  const core::UlpSize size(dtype);
   for (std::size_t i = 0; i < segment.size; ++i) {
     const double y = segment.expected[i];
     if (y == 0) {
       continue;
     }
-    const double ulp = std::copysign(core::ulp(y, dtype), y);
+    const double ulp = std::copysign(size.of(y), y);
     const double scaled = y / ulp;
     ++count_;
     ++excess_[bin_of((segment.got[i] - y) / ulp)];
-    --excess_[bin_of(std::nearbyint(scaled) - scaled)];
+    --excess_[bin_of(nearest_integer(scaled) - scaled)];
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/largest_finite.hpp"
 #include "core/parallel.hpp"
 
 namespace numcheck::metric {
@@ -109,12 +110,7 @@ double largest_expected(const CompareInput& input) {
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   std::vector<double> found((input.expected.size() + kChunk - 1) / kChunk);
   core::parallel_chunks(input.expected.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    double most = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const double size = std::abs(input.expected[i]);
-      most = size > most && size < kInfinity ? size : most;
-    }
-    found[chunk] = most;
+    found[chunk] = core::largest_finite(input.expected.subspan(begin, end - begin));
   });
   return stored_largest(found.empty() ? 0 : *std::ranges::max_element(found), input);
 }

@@ -54,6 +54,7 @@ struct Group {
   std::vector<op::Operand> unrounded;  ///< as Rounding::operands
   std::vector<SharedDoubles> unrounded_owners;
   std::shared_ptr<const RowOperands> unrounded_rows;
+  std::map<std::string, PackedOperand, std::less<>> drawn;  ///< FP32 numbers of operands that no case stores in FP32
   std::once_flag unpacked;
   std::map<std::string, std::shared_ptr<Rounding>> roundings;
   std::vector<std::shared_ptr<Rounding>> in_order;  ///< the roundings, by the first case that uses each

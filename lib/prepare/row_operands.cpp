@@ -29,6 +29,14 @@ void decode_rows(const PackedOperand& from, std::int64_t first, std::int64_t cou
 
 }  // namespace
 
+op::Port as_fp32(op::Port port) {
+  port.dtype = core::Dtype::fp32;
+  port.ld = port.cols;
+  port.batch_stride = port.rows * port.cols;
+  port.offset_bytes = 0;
+  return port;
+}
+
 std::vector<op::Operand> RowOperands::of(std::int64_t first, std::int64_t count, Copies& copies) const {
   std::vector<op::Operand> some = operands_;
   for (std::size_t i = 0; i < some.size(); ++i) {

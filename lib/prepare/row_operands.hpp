@@ -23,6 +23,9 @@ struct PackedOperand {
   [[nodiscard]] bool empty() const noexcept { return bytes.empty(); }
 };
 
+/// The port of the same elements in FP32, one after the other.
+[[nodiscard]] op::Port as_fp32(op::Port port);
+
 class RowOperands {
  public:
   /// `packed` is parallel to `operands`, whose numbers are those that are not packed; operands of `rows` rows are cut, others are

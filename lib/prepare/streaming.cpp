@@ -36,6 +36,9 @@ void forget_packed(const PackedOperand& packed, op::Operand& operand, SharedDoub
 
 /// The unrounded operand as FP32 numbers, which a case may store; empty if it is none, or small.
 PackedOperand packed_unrounded(const Group& group, const op::Operand& operand) {
+  if (const auto drawn = group.drawn.find(operand.port); drawn != group.drawn.end()) {
+    return drawn->second;
+  }
   PackedOperand packed;
   for (const auto& rounding : group.in_order) {
     for (const PackedOperand& stored : rounding->packed) {
@@ -48,16 +51,10 @@ PackedOperand packed_unrounded(const Group& group, const op::Operand& operand) {
   if (packed.empty() || packed.port.dtype == core::Dtype::fp32) {
     return packed;
   }
-  op::Port& dense = packed.port;
-  dense.dtype = core::Dtype::fp32;
-  dense.ld = dense.cols;
-  dense.batch_stride = dense.rows * dense.cols;
-  dense.offset_bytes = 0;
+  const op::Port dense = as_fp32(packed.port);
   const auto bytes = std::make_shared<core::Buffer<std::byte>>(dense.extent_bytes());
   data::store_port(dense, {operand.data, operand.elements()}, 1, bytes->span());
-  packed.bytes = bytes->span();
-  packed.owner = bytes;
-  return packed;
+  return {dense, bytes->span(), bytes};
 }
 
 /// Only bytes stay of large operands.
