@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,52 +33,71 @@ struct RowSum {
   [[nodiscard]] double excess() const { return std::fabs(sum - expected) / limit; }
 };
 
-constexpr std::size_t kChains = 4;  ///< of sums that do not wait for each other
+constexpr std::size_t kChains = 8;  ///< of sums that do not wait for each other
 
-struct RowTerms {
-  std::array<tolerance::Sum<double>, kChains> delivered, expected;
-  std::array<double, kChains> rounding{}, squares{};
+using Chains = std::array<double, kChains>;
 
-  void add(std::size_t chain, double got, double y, const core::UlpSize& size) {
-    delivered[chain].add(got);
-    expected[chain].add(y);
-    const double ulp = size.of(std::max(y, std::fabs(got)));
-    rounding[chain] += y == 0 && got == 0 ? 0 : ulp / 2 + tolerance::kFlush;
-    squares[chain] += y == 0 ? 0 : ulp * ulp / 12;
-  }
+double total(const Chains& chains) {
+  return std::accumulate(chains.begin(), chains.end(), 0.0);
+}
+
+/// What roundings of a row's elements leave in their sum: at most, and in mean square.
+struct Roundings {
+  double most = 0, square = 0;
 };
+
+Roundings roundings_of(std::span<const double> got, std::span<const double> y, core::Dtype format) {
+  const core::UlpSize size(format);
+  Chains most{}, square{};
+  // Without checks of bounds, which would keep compilers from using vectors.
+  double *const at_most = most.data(), *const squares = square.data();
+  const double *const values = got.data(), *const expected = y.data();
+  const auto add = [&](std::size_t chain, double value, double wanted) {
+    const double magnitude = std::fabs(value);
+    const double ulp = size.of(magnitude > wanted ? magnitude : wanted);
+    const double one = wanted == 0 ? 0.0 : 1.0, other = value == 0 ? one : 1.0;
+    at_most[chain] += other * (ulp / 2 + tolerance::kFlush);
+    squares[chain] += one * (ulp * ulp);
+  };
+  std::size_t j = 0;
+  for (; j + kChains <= y.size(); j += kChains) {
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      add(chain, values[j + chain], expected[j + chain]);
+    }
+  }
+  for (; j < y.size(); ++j) {
+    add(0, values[j], expected[j]);
+  }
+  return {total(most), total(square) / 12};
+}
+
+/// In doubles, whose own error is 2^-29 of what a sum in FP32 may be off by.
+double sum_of(std::span<const double> x) {
+  Chains chains{};
+  double* const sums = chains.data();
+  const double* const from = x.data();
+  std::size_t j = 0;
+  for (; j + kChains <= x.size(); j += kChains) {
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      sums[chain] += from[j + chain];
+    }
+  }
+  return std::accumulate(x.begin() + static_cast<std::ptrdiff_t>(j), x.end(), total(chains));
+}
 
 RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span<const float> bound,
                core::Dtype format) {
   const double n = static_cast<double>(y.size());
-  const core::UlpSize size(format);
-  RowTerms terms;
-  std::size_t j = 0;
-  for (; j + kChains <= y.size(); j += kChains) {
-    for (std::size_t chain = 0; chain < kChains; ++chain) {
-      terms.add(chain, got[j + chain], y[j + chain], size);
-    }
-  }
-  for (; j < y.size(); ++j) {
-    terms.add(0, got[j], y[j], size);
-  }
-  tolerance::Sum<double> delivered, expected;
-  double rounding = 0, squares = 0;
-  for (std::size_t chain = 0; chain < kChains; ++chain) {
-    delivered.add(terms.delivered[chain].result());
-    expected.add(terms.expected[chain].result());
-    rounding += terms.rounding[chain];
-    squares += terms.squares[chain];
-  }
+  const Roundings roundings = roundings_of(got, y, format);
   const bool determined =
       std::ranges::all_of(bound, [](float b) { return static_cast<double>(b) < kLargestDetermined; });
   RowSum row;
-  row.sum = delivered.result();
-  row.expected = expected.result();
+  row.sum = sum_of(got);
+  row.expected = sum_of(y);
   row.counts = determined && row.expected > 0 && std::isfinite(row.sum);
-  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + rounding;
+  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + roundings.most;
   const double relative = (tolerance::kRoundVariance * n / 3 + 16.0 / 3) * kUnit32 * kUnit32;
-  row.predicted = std::sqrt(relative * row.expected * row.expected + squares);
+  row.predicted = std::sqrt(relative * row.expected * row.expected + roundings.square);
   return row;
 }
 

@@ -1,7 +1,6 @@
 // core::ulp of one format for loops over elements.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +19,10 @@ class UlpSize {
   /// As core::ulp gives it, but for NaN.
   [[nodiscard]] double of(double value) const noexcept {
     constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000;
-    const double normal = std::max(std::min(std::fabs(value), largest_), smallest_);
+    const double magnitude =
+        std::fabs(value);  // without references, as std::min has them, compilers make vectors of it
+    const double finite = magnitude < largest_ ? magnitude : largest_;
+    const double normal = finite > smallest_ ? finite : smallest_;
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(normal) & kExponent) * unit_;
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 #include "core/codec.hpp"
@@ -23,22 +24,35 @@ double largest_of_some(std::span<const double> y) {
 }
 
 std::uint64_t zeros_in(std::span<const double> y) {
-  std::uint64_t zeros = 0;
-  for (const double one : y) {
-    zeros += one == 0 ? 1 : 0;
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> counts{};  // as long as the numbers that are compared
+  double* const zeros = counts.data();
+  const double* const from = y.data();
+  std::size_t i = 0;
+  for (; i + kLanes <= y.size(); i += kLanes) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      zeros[l] += from[i + l] == 0 ? 1.0 : 0.0;
+    }
   }
-  return zeros;
+  for (; i < y.size(); ++i) {
+    zeros[0] += from[i] == 0 ? 1.0 : 0.0;
+  }
+  return static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), 0.0));
 }
 
 /// NaN if one is. In lanes, of which compilers make vectors.
 double largest_bound_in(std::span<const float> a) {
   constexpr std::size_t kLanes = 16;
-  std::array<float, kLanes> largest{};
-  std::array<std::uint32_t, kLanes> unknown{};
+  std::array<float, kLanes> largest_of{};
+  std::array<std::uint32_t, kLanes> unknown_of{};
+  // Without checks of bounds, which would keep compilers from using vectors.
+  float* const largest = largest_of.data();
+  std::uint32_t* const unknown = unknown_of.data();
+  const float* const from = a.data();
   std::size_t i = 0;
   for (; i + kLanes <= a.size(); i += kLanes) {
     for (std::size_t l = 0; l < kLanes; ++l) {
-      const float x = a[i + l];
+      const float x = from[i + l];
       largest[l] = x > largest[l] ? x : largest[l];
       unknown[l] |= x != x ? 1U : 0U;
     }

@@ -42,16 +42,16 @@ struct BenchOp {
 
 /// Tensors of 2^21 elements.
 constexpr std::array<BenchOp, 14> kOps{{
-    {"layernorm_fwd", "layernorm_fwd", R"({"rows": 2048, "hidden": 1024})"},
-    {"rmsnorm_fwd", "rmsnorm_fwd", R"({"rows": 2048, "hidden": 1024})"},
-    {"softmax_fwd", "softmax_fwd", R"({"sq": 2048, "sk": 1024})"},
-    {"gelu", "activation_fwd", R"({"kind": "gelu", "rows": 2048, "hidden": 1024})"},
-    {"silu", "activation_fwd", R"({"kind": "silu", "rows": 2048, "hidden": 1024})"},
+    {"layernorm_fwd", "layernorm_fwd", R"({"rows": 8192, "hidden": 2048})"},
+    {"rmsnorm_fwd", "rmsnorm_fwd", R"({"rows": 8192, "hidden": 2048})"},
+    {"softmax_fwd", "softmax_fwd", R"({"sq": 8192, "sk": 2048})"},
+    {"gelu", "activation_fwd", R"({"kind": "gelu", "rows": 8192, "hidden": 2048})"},
+    {"silu", "activation_fwd", R"({"kind": "silu", "rows": 8192, "hidden": 2048})"},
     {"layernorm_bwd", "layernorm_bwd", R"({"rows": 2048, "hidden": 1024})"},
     {"rmsnorm_bwd", "rmsnorm_bwd", R"({"rows": 2048, "hidden": 1024})"},
     {"softmax_bwd", "softmax_bwd", R"({"sq": 2048, "sk": 1024})"},
-    {"quantize", "quantize", R"({"rows": 2048, "cols": 1024})"},
-    {"dequantize", "dequantize", R"({"rows": 2048, "cols": 1024})"},
+    {"quantize", "quantize", R"({"rows": 8192, "cols": 2048})"},
+    {"dequantize", "dequantize", R"({"rows": 8192, "cols": 2048})"},
     {"rope_fwd", "rope_fwd", R"({"seq": 512, "batch": 4, "heads": 8, "dim": 128})"},
     {"dropout_fwd", "dropout_fwd", R"({"elements": 2097152})"},
     {"transpose", "transpose", R"({"rows": 2048, "cols": 1024})"},
