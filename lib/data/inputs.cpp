@@ -112,6 +112,17 @@ double absolute_max(std::span<const double> values) {
   return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
 }
 
+namespace {
+
+/// Room for a run's values, as long as the thread lives.
+std::span<double> room_for(std::size_t count) {
+  thread_local std::vector<double> values;
+  values.resize(std::max(values.size(), count));
+  return std::span(values).first(count);
+}
+
+}  // namespace
+
 double draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
                  bool reduction_along_rows, std::span<std::byte> bytes) {
   fill_padding(port, bytes);
@@ -121,9 +132,7 @@ double draw_port(const op::Port& port, const Distribution& distribution, const c
   double largest = 0;
   std::mutex mutex;
   for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
-    thread_local std::vector<double> drawn;
-    drawn.resize(std::max(drawn.size(), count));
-    const std::span<double> values = std::span(drawn).first(count);
+    const std::span<double> values = room_for(count);
     generate(distribution, stream, first, values, lie);
     core::encode(values, port.dtype, bytes.subspan(offset, count * element), overflow);
     const double of_run = core::largest_finite(values);
@@ -131,6 +140,20 @@ double draw_port(const op::Port& port, const Distribution& distribution, const c
     largest = std::max(largest, of_run);
   });
   return largest;
+}
+
+void convert_port(const op::Port& from, std::span<const std::byte> stored, const op::Port& port,
+                  std::span<std::byte> bytes) {
+  fill_padding(port, bytes);
+  const core::Overflow overflow = overflow_of(port.dtype);
+  const auto wide = static_cast<std::size_t>(core::dtype_info(from.dtype).storage_bytes);
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const std::span<const std::byte> numbers = stored.subspan(static_cast<std::size_t>(from.offset_bytes));
+  for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
+    const std::span<double> values = room_for(count);
+    core::decode(numbers.subspan(first * wide, count * wide), from.dtype, values);
+    core::encode(values, port.dtype, bytes.subspan(offset, count * element), overflow);
+  });
 }
 
 void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes) {

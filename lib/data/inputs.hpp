@@ -35,6 +35,10 @@ void store_port(const op::Port& port, std::span<const double> values, float scal
 [[nodiscard]] double draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
                                bool reduction_along_rows, std::span<std::byte> bytes);
 
+/// Rounds numbers that are stored in FP32, one after the other, to another format of the same elements.
+void convert_port(const op::Port& from, std::span<const std::byte> stored, const op::Port& port,
+                  std::span<std::byte> bytes);
+
 /// The stored values, dense in logical order: what the device sees, without the dequantisation factor. Parallel.
 [[nodiscard]] core::Buffer<double> load_port(const op::Port& port, std::span<const std::byte> bytes);
 

@@ -65,8 +65,11 @@ class GroupBuilder {
                                                            std::span<const double> values, float scale);
   /// An operand's scale port holds the dequantising factor, an output's the quantising one.
   [[nodiscard]] float scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port);
-  [[nodiscard]] double largest_output(const Rounding& rounding, const op::Port& output,
+  [[nodiscard]] double largest_output(const PreparedCase& prepared, const op::Port& output,
                                       const std::string& rounding_key);
+  /// The largest magnitude of every output; of a group that streams, of some rows at a time.
+  [[nodiscard]] std::map<std::string, double> largest_outputs(const PreparedCase& prepared,
+                                                              const op::Port& output) const;
 
   Group& group_;
   const Allocate& allocate_;
@@ -74,8 +77,9 @@ class GroupBuilder {
   std::map<std::string, SharedDoubles, std::less<>> draws_;
   std::map<std::string, SharedDoubles, std::less<>> values_;
   std::map<std::string, std::shared_ptr<worker::SharedBlock>> stored_;
-  std::map<std::string, Stored> derived_;                 ///< per layout and rounding
-  std::map<std::string, double> largest_;                 ///< per output and rounding
+  std::map<std::string, Stored> derived_;                      ///< per layout and rounding
+  std::map<std::string, double> largest_;                      ///< per output and rounding
+  std::map<std::string, PackedOperand, std::less<>> in_fp32_;  ///< of these, as a case stores them
   std::map<std::string, double, std::less<>> in_blocks_;  ///< ports that are drawn so, with their largest magnitude
 };
 

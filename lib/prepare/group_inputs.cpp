@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/trace.hpp"
 #include "data/inputs.hpp"
 #include "data/nan_payloads.hpp"
@@ -38,6 +40,17 @@ std::string rounding_key_of(const std::vector<op::Port>& ports) {
     }
   }
   return key;
+}
+
+/// Calls body(first, count) for parts of all rows, in parallel.
+template <class Body>
+void for_each_rows(const op::Port& main, const Body& body) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 15;
+  const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kElements / main.cols));
+  core::parallel_chunks(static_cast<std::size_t>(main.batch * main.rows), at_once,
+                        [&](std::size_t, std::size_t begin, std::size_t end) {
+                          body(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin));
+                        });
 }
 
 op::Operand operand_of(const op::Port& port, const double* data, double scale) {
@@ -121,30 +134,56 @@ void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const S
   rounding.owners.push_back(std::move(values));
 }
 
-double GroupBuilder::largest_output(const Rounding& rounding, const op::Port& output, const std::string& rounding_key) {
+double GroupBuilder::largest_output(const PreparedCase& prepared, const op::Port& output,
+                                    const std::string& rounding_key) {
   const auto key_of = [&rounding_key](std::string_view port) { return std::string(port) + "|" + rounding_key; };
   if (const auto known = largest_.find(key_of(output.name)); known != largest_.end()) {
     return known->second;
   }
   const core::Span span("choose scale", output.name);
-  const op::Reference& reference = group_.row->reference;
-  op::ReferenceRequest request{&group_.params, rounding.operands, {}, true};
-  if (!reference.tracked()) {
-    request.sample = choose_sample(output, kScaleSample);
-  }
-  const op::Values values = reference.values(request);
-  // A tracked reference gives all outputs at once, a sample is that of the given one.
-  for (const op::OutputValues& each : values.outputs) {
-    if (reference.tracked() || each.port == output.name) {
-      const double headroom = reference.tracked() ? 1 : kScaleHeadroom;
-      largest_.emplace(key_of(each.port), headroom * data::absolute_max(each.value.span()));
-    }
+  for (const auto& [port, largest] : largest_outputs(prepared, output)) {
+    largest_.emplace(key_of(port), largest);
   }
   const auto found = largest_.find(key_of(output.name));
   if (found == largest_.end()) {
     throw core::InternalError("the reference gives no output " + std::string(output.name));
   }
   return found->second;
+}
+
+std::map<std::string, double> GroupBuilder::largest_outputs(const PreparedCase& prepared,
+                                                            const op::Port& output) const {
+  const op::Reference& reference = group_.row->reference;
+  const Rounding& rounding = *prepared.rounding;
+  std::map<std::string, double> largest;
+  // A tracked reference gives all outputs at once, a sample is that of the given one.
+  const auto add = [&](const op::Values& values) {
+    for (const op::OutputValues& each : values.outputs) {
+      if (reference.tracked() || each.port == output.name) {
+        double& most = largest[std::string(each.port)];
+        most = std::max(most, (reference.tracked() ? 1 : kScaleHeadroom) * data::absolute_max(each.value.span()));
+      }
+    }
+  };
+  if (!group_.streams) {
+    op::ReferenceRequest request{&group_.params, rounding.operands, {}, true};
+    if (!reference.tracked()) {
+      request.sample = choose_sample(output, kScaleSample);
+    }
+    add(reference.values(request));
+    return largest;
+  }
+  const op::Port& main = *main_output(prepared.ports);
+  const RowOperands operands(rounding.operands, rounding.packed, main.batch * main.rows);
+  std::mutex mutex;
+  for_each_rows(main, [&](std::int64_t first, std::int64_t count) {
+    const op::Params params = reference.on_rows(group_.params, count).value();
+    RowOperands::Copies copies;
+    const op::Values values = reference.values({&params, operands.of(first, count, copies), {}, true, true});
+    const std::scoped_lock lock(mutex);
+    add(values);
+  });
+  return largest;
 }
 
 float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port) {
@@ -159,8 +198,7 @@ float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared
   const op::Port& output = op::port_named(prepared.ports, port.of);
   float scale = 1;
   if (!c.inputs.exact_leg() && output.elements() > 0) {
-    scale = data::scale_from_amax(largest_output(*prepared.rounding, output, rounding_key_of(prepared.ports)),
-                                  output.dtype);
+    scale = data::scale_from_amax(largest_output(prepared, output, rounding_key_of(prepared.ports)), output.dtype);
   }
   prepared.scale[std::string(port.of)] = scale;
   return scale;

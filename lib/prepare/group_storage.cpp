@@ -11,12 +11,10 @@
 namespace numcheck::prepare {
 namespace {
 
-/// Whether doubles of operands are asked for while a case is prepared: to derive inputs, or to choose a scale.
+/// Whether doubles of operands are asked for while a case is prepared: to derive inputs.
 bool needs_operands(const std::vector<op::Port>& ports) {
-  return std::ranges::any_of(ports, [](const op::Port& port) {
-    return port.role == op::Role::scale || port.role == op::Role::amax ||
-           (port.role == op::Role::input && !port.is_generated());
-  });
+  return std::ranges::any_of(ports,
+                             [](const op::Port& port) { return port.role == op::Role::input && !port.is_generated(); });
 }
 
 bool is_reduced_along_rows(const plan::Case& c, const op::Port& port) {
@@ -134,8 +132,8 @@ GroupBuilder::Stored GroupBuilder::store_generated(const plan::Case& c, const st
 }
 
 bool GroupBuilder::is_drawn_in_blocks(const std::vector<op::Port>& ports, const op::Port& port) const {
-  return group_.streams && has_rows_to_pack(ports, port) && !needs_operands(ports) && !given_.has(port) &&
-         group_.row->reference.moved == nullptr;
+  return group_.streams && has_rows_to_pack(ports, port) && !needs_operands(ports) && !is_scaled(ports, port.name) &&
+         !given_.has(port) && group_.row->reference.moved == nullptr;
 }
 
 double GroupBuilder::draw_blocks(const plan::Case& c, const op::Port& port, std::span<std::byte> bytes) const {
@@ -145,13 +143,23 @@ double GroupBuilder::draw_blocks(const plan::Case& c, const op::Port& port, std:
 
 GroupBuilder::Stored GroupBuilder::store_blocks(const plan::Case& c, const op::Port& port) {
   std::shared_ptr<worker::SharedBlock>& block = stored_[layout_key(port)];
-  if (block == nullptr) {
-    block = allocate_(port.extent_bytes(), worker::use_of(port));
-    const double largest = draw_blocks(c, port, block->bytes().first(port.extent_bytes()));
-    if (in_blocks_.emplace(port.name, largest).second) {
-      group_.unrounded.push_back({port.name, nullptr, port.batch, port.rows, port.cols, 1});
-      group_.unrounded_owners.emplace_back();
-    }
+  if (block != nullptr) {
+    return {.block = block};
+  }
+  block = allocate_(port.extent_bytes(), worker::use_of(port));
+  const std::span<std::byte> bytes = block->bytes().first(port.extent_bytes());
+  if (const auto drawn = in_fp32_.find(port.name); drawn != in_fp32_.end()) {
+    const core::Span span("store", port.name);
+    data::convert_port(drawn->second.port, drawn->second.bytes, port, bytes);
+    return {.block = block};
+  }
+  const double largest = draw_blocks(c, port, bytes);
+  if (port.dtype == core::Dtype::fp32 && port.is_dense()) {
+    in_fp32_.emplace(port.name, PackedOperand{port, bytes, block});
+  }
+  if (in_blocks_.emplace(port.name, largest).second) {
+    group_.unrounded.push_back({port.name, nullptr, port.batch, port.rows, port.cols, 1});
+    group_.unrounded_owners.emplace_back();
   }
   return {.block = block};
 }
