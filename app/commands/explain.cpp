@@ -21,6 +21,7 @@
 #include "model/expected_class.hpp"
 #include "plan/backend_name.hpp"
 #include "plans.hpp"
+#include "prepare/group.hpp"
 #include "prepare/grouping.hpp"
 #include "report/override_sentences.hpp"
 #include "report/views/text_table.hpp"
@@ -155,8 +156,8 @@ std::string explain_case(const plan::Case& c, int sm, bool colour) {
       "{}\nlimits on sm_{}, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
       core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name,
       mode_doc(*c.mode, *c.op), exact_text(c), c.op->flops(c.params),
-      core::human_bytes(prepare::estimate_case_bytes(c)), coverage_text(row, c), ports_text(c, colour), sm,
-      model_text(row, c, sm), stdout_json(plan::case_to_json(c), -1));
+      core::human_bytes(prepare::estimate_case_bytes(c, prepare::may_stream(c, row))), coverage_text(row, c),
+      ports_text(c, colour), sm, model_text(row, c, sm), stdout_json(plan::case_to_json(c), -1));
 }
 
 class ExplainCommand : public Command {

@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include "baseline.hpp"
+#include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
 #include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "plans.hpp"
+#include "prepare/group.hpp"
 #include "prepare/grouping.hpp"
 
 namespace numcheck::app::commands {
@@ -47,7 +49,8 @@ class ValidateCommand : public Command {
     double flops = 0;
     for (const plan::Case& c : plan.cases) {
       ++by_kind[fmt::format("{} {} {}", c.op->name, c.mode->name, c.backend)];
-      largest = std::max(largest, prepare::estimate_case_bytes(c));
+      const bool streams = prepare::may_stream(c, *prepare::find_row(catalog(), c.op->name));
+      largest = std::max(largest, prepare::estimate_case_bytes(c, streams));
       flops += c.op->flops(c.params);
     }
     const std::size_t groups = prepare::count_groups(plan.cases);

@@ -106,6 +106,7 @@ using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t,
 
 /// Whether references of the cases can be made of some rows at a time, and are large enough to be.
 [[nodiscard]] bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row);
+[[nodiscard]] bool may_stream(const plan::Case& c, const CatalogRow& row);
 
 /// Makes the group one that streams: its futures compute what they hold when they are first asked. `main`: its main output.
 void stream(Group& group, const op::Port& main);

@@ -95,9 +95,23 @@ std::uint64_t converted_bytes(const plan::Case& c, const std::vector<op::Port>& 
   return may_convert(c) ? (elements_of(ports, op::Role::input) + elements_of(ports, op::Role::output)) * kDouble : 0;
 }
 
-/// While the inputs of a group that streams are stored: they are drawn as doubles, and kept as FP32 numbers.
-std::uint64_t drawn_bytes(const std::vector<op::Port>& ports) {
-  return elements_of(ports, op::Role::input) * (kDouble + sizeof(float));
+bool has_inputs(const std::vector<op::Port>& ports, core::Dtype format) {
+  return std::ranges::any_of(
+      ports, [format](const op::Port& port) { return port.role == op::Role::input && port.dtype == format; });
+}
+
+/// Whether inputs are there as doubles while they are stored: what others follow from, and what is scaled.
+bool draws_doubles(const std::vector<op::Port>& ports) {
+  return std::ranges::any_of(ports, [&ports](const op::Port& port) {
+    const auto of = std::ranges::find(ports, port.of, &op::Port::name);
+    return (port.role == op::Role::input && !port.is_generated()) ||
+           (port.role == op::Role::scale && of != ports.end() && of->role == op::Role::input);
+  });
+}
+
+/// Of a group that streams, besides what devices read and write: unrounded inputs in FP32, unless a case stores them so.
+std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, bool in_fp32) {
+  return elements_of(ports, op::Role::input) * ((draws_doubles(ports) ? kDouble : 0) + (in_fp32 ? 0 : sizeof(float)));
 }
 
 }  // namespace
@@ -131,7 +145,7 @@ std::size_t count_groups(const std::vector<plan::Case>& cases) {
 std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams) {
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   if (streams) {
-    return drawn_bytes(ports) + extent_of(ports);
+    return drawn_bytes(ports, has_inputs(ports, core::Dtype::fp32)) + extent_of(ports);
   }
   return elements_of(ports, op::Role::input) * 2 * kDouble +
          (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports) +
@@ -139,6 +153,9 @@ std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams) {
 }
 
 std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group, bool streams) {
+  const bool in_fp32 = std::ranges::any_of(group.cases, [&cases](std::size_t index) {
+    return has_inputs(cases[index].op->ports(cases[index].params, *cases[index].mode), core::Dtype::fp32);
+  });
   std::set<std::string> roundings;
   std::uint64_t bytes = 0, converted = 0;
   for (const std::size_t index : group.cases) {
@@ -146,7 +163,7 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     bytes += extent_of(ports);
     if (streams) {
-      bytes += index == group.cases.front() ? drawn_bytes(ports) : 0;
+      bytes += index == group.cases.front() ? drawn_bytes(ports, in_fp32) : 0;
       continue;
     }
     converted = std::max(converted, converted_bytes(c, ports));

@@ -75,17 +75,15 @@ void pack(Group& group, std::int64_t rows) {
 
 }  // namespace
 
-bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row) {
+bool may_stream(const plan::Case& c, const CatalogRow& row) {
   const op::Reference& reference = row.reference;
-  if (reference.on_rows == nullptr || !reference.tracked() ||
-      (reference.findings != nullptr && reference.row_findings == nullptr)) {
-    return false;
-  }
-  return std::ranges::all_of(plan.cases, [&](std::size_t index) {
-    const plan::Case& c = cases[index];
-    return !c.inputs.exact_leg() && reference.on_rows(c.params, 1).has_value() &&
-           has_many_rows(c.op->ports(c.params, *c.mode), reference);
-  });
+  const bool has_findings = reference.findings == nullptr || reference.row_findings != nullptr;
+  return reference.on_rows != nullptr && reference.tracked() && has_findings && !c.inputs.exact_leg() &&
+         reference.on_rows(c.params, 1).has_value() && has_many_rows(c.op->ports(c.params, *c.mode), reference);
+}
+
+bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, const CatalogRow& row) {
+  return std::ranges::all_of(plan.cases, [&](std::size_t index) { return may_stream(cases[index], row); });
 }
 
 void unpack(Rounding& rounding) {

@@ -226,7 +226,7 @@ class Pipeline {
 
   /// Of the budget, for blocks that are kept between cases.
   static std::uint64_t to_keep(std::uint64_t budget) {
-    constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+    constexpr std::uint64_t kMost = std::uint64_t{2} << 30;
     return std::min(budget / 4, kMost);
   }
 
