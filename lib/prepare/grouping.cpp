@@ -100,18 +100,28 @@ bool has_inputs(const std::vector<op::Port>& ports, core::Dtype format) {
       ports, [format](const op::Port& port) { return port.role == op::Role::input && port.dtype == format; });
 }
 
-/// Whether inputs are there as doubles while they are stored: what others follow from, and what is scaled.
-bool draws_doubles(const std::vector<op::Port>& ports) {
-  return std::ranges::any_of(ports, [&ports](const op::Port& port) {
-    const auto of = std::ranges::find(ports, port.of, &op::Port::name);
-    return (port.role == op::Role::input && !port.is_generated()) ||
-           (port.role == op::Role::scale && of != ports.end() && of->role == op::Role::input);
-  });
+/// Whether an input is scaled to its format.
+bool is_scaled(const std::vector<op::Port>& ports, const op::Port& input) {
+  return std::ranges::any_of(
+      ports, [&](const op::Port& port) { return port.role == op::Role::scale && port.of == input.name; });
 }
 
-/// Of a group that streams, besides what devices read and write: unrounded inputs in FP32, unless a case stores them so.
+/// Of a group that streams, besides what devices read and write: unrounded inputs in FP32, unless a case stores them so. Where an
+/// input follows from others or is scaled, all are doubles while they are stored: drawn, derived, and as they were stored.
 std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, bool in_fp32) {
-  return elements_of(ports, op::Role::input) * ((draws_doubles(ports) ? kDouble : 0) + (in_fp32 ? 0 : sizeof(float)));
+  const bool in_doubles = std::ranges::any_of(ports, [&](const op::Port& port) {
+    return port.role == op::Role::input && (!port.is_generated() || is_scaled(ports, port));
+  });
+  std::uint64_t bytes = 0;
+  for (const op::Port& port : ports) {
+    if (port.role != op::Role::input) {
+      continue;
+    }
+    const bool derived = !port.is_generated(), rounded = derived || port.dtype != core::Dtype::fp32;
+    const std::uint64_t doubles = in_doubles ? 1 + (derived ? 1 : 0) + (rounded ? 1 : 0) : 0;
+    bytes += static_cast<std::uint64_t>(port.elements()) * (doubles * kDouble + (in_fp32 ? 0 : sizeof(float)));
+  }
+  return bytes;
 }
 
 }  // namespace
