@@ -123,23 +123,25 @@ std::span<double> room_for(std::size_t count) {
 
 }  // namespace
 
-double draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
-                 bool reduction_along_rows, std::span<std::byte> bytes) {
+Drawn draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
+                bool reduction_along_rows, std::span<std::byte> bytes) {
   fill_padding(port, bytes);
   const Geometry lie = geometry_of(port, reduction_along_rows);
   const core::Overflow overflow = overflow_of(port.dtype);
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
-  double largest = 0;
+  Drawn drawn;
   std::mutex mutex;
   for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
     const std::span<double> values = room_for(count);
     generate(distribution, stream, first, values, lie);
     core::encode(values, port.dtype, bytes.subspan(offset, count * element), overflow);
     const double of_run = core::largest_finite(values);
+    const bool all_finite = std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
     const std::scoped_lock lock(mutex);
-    largest = std::max(largest, of_run);
+    drawn.largest = std::max(drawn.largest, of_run);
+    drawn.all_finite = drawn.all_finite && all_finite;
   });
-  return largest;
+  return drawn;
 }
 
 void convert_port(const op::Port& from, std::span<const std::byte> stored, const op::Port& port,

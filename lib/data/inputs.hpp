@@ -31,9 +31,15 @@ struct ExactRole {
 /// 0xFF, a NaN in every floating-point input format, so that a kernel that reads it is noticed. Parallel.
 void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes);
 
-/// generate_port and store_port in one, without the values; returns their absolute_max. Not for the distribution "exact".
-[[nodiscard]] double draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
-                               bool reduction_along_rows, std::span<std::byte> bytes);
+/// What is known of values that are not there any more.
+struct Drawn {
+  double largest = 0;      ///< their absolute_max
+  bool all_finite = true;  ///< so that it is the largest magnitude of all
+};
+
+/// generate_port and store_port in one, without the values. Not for the distribution "exact".
+[[nodiscard]] Drawn draw_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
+                              bool reduction_along_rows, std::span<std::byte> bytes);
 
 /// Rounds numbers that are stored in FP32, one after the other, to another format of the same elements.
 void convert_port(const op::Port& from, std::span<const std::byte> stored, const op::Port& port,

@@ -256,7 +256,7 @@ struct Reference {
   /// Of an op whose rows do not know of each other: the parameters of the same op on so many rows. Its inputs and outputs have a
   /// row each, or are shared by all rows. Nothing if rows depend on their numbers (a causal mask); null if they always do.
   std::optional<Params> (*on_rows)(const Params&, std::int64_t rows) = nullptr;
-  /// Then an output that is one number of all rows (amax, or what parameters say) is the largest of those of some rows at a time.
+  /// Then an output that is one number of all rows is the largest of those of some rows, and what derive() gives knows only amaxes.
   bool largest_of_parts = false;
   /// Of ops that move bits: which element of the first input each element of the first output is.
   std::vector<std::int64_t> (*moved)(const ReferenceRequest&) = nullptr;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "data/inputs.hpp"
 #include "data/scaling.hpp"
 #include "prepare/group.hpp"
 
@@ -52,8 +53,11 @@ class GroupBuilder {
   /// Whether the port is drawn block by block, each time that it is stored: nobody asks for its doubles.
   [[nodiscard]] bool is_drawn_in_blocks(const std::vector<op::Port>& ports, const op::Port& port) const;
   [[nodiscard]] Stored store_blocks(const plan::Case& c, const op::Port& port);
-  /// Returns the largest finite magnitude.
-  double draw_blocks(const plan::Case& c, const op::Port& port, std::span<std::byte> bytes) const;
+  /// Operands for an op whose derived inputs know only amaxes: of those that are drawn in blocks, the amax stands for all
+  /// numbers; `owners` owns numbers of those whose amax is not known.
+  [[nodiscard]] std::vector<op::Operand> with_amaxes(const plan::Case& c, const std::vector<op::Port>& ports,
+                                                     const Rounding* rounding, std::vector<SharedDoubles>& owners);
+  data::Drawn draw_blocks(const plan::Case& c, const op::Port& port, std::span<std::byte> bytes) const;
   /// Derived from the rounding's operands so far.
   [[nodiscard]] Stored store_derived(const plan::Case& c, const std::vector<op::Port>& ports, const Rounding& rounding,
                                      const op::Port& port, std::size_t number, const std::string& rounding_key);
@@ -80,7 +84,8 @@ class GroupBuilder {
   std::map<std::string, Stored> derived_;                      ///< per layout and rounding
   std::map<std::string, double> largest_;                      ///< per output and rounding
   std::map<std::string, PackedOperand, std::less<>> in_fp32_;  ///< of these, as a case stores them
-  std::map<std::string, double, std::less<>> in_blocks_;  ///< ports that are drawn so, with their largest magnitude
+  std::map<std::string, data::Drawn, std::less<>>
+      in_blocks_;  ///< ports that are drawn so, with their largest magnitude
 };
 
 /// The first output.

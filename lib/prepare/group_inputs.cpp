@@ -116,7 +116,7 @@ void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const S
   SharedDoubles values = known == values_.end() ? nullptr : known->second;  // drawn in blocks
   const std::span<const std::byte> bytes = stored.block->bytes().first(port.extent_bytes());
   double& largest = rounding.largest_code[std::string(port.name)];
-  largest = values == nullptr ? in_blocks_.find(port.name)->second : data::absolute_max(values->span());
+  largest = values == nullptr ? in_blocks_.find(port.name)->second.largest : data::absolute_max(values->span());
   // Derived values are no FP32 numbers before they are stored.
   if ((port.dtype != core::Dtype::fp32 || !is_generated(port)) && !given_.is_unrounded(port)) {
     rounding.identity = false;

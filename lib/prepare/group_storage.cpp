@@ -88,7 +88,8 @@ SharedDoubles GroupBuilder::values_of(const plan::Case& c, const std::vector<op:
     if (!is_generated(port)) {
       const core::Span span("derive", port.name);
       core::Buffer<double> derived = copy_of(values->span());
-      group_.row->reference.derive({&group_.params, group_.unrounded, &port}, derived.span());
+      std::vector<SharedDoubles> owners;
+      group_.row->reference.derive({&group_.params, with_amaxes(c, ports, nullptr, owners), &port}, derived.span());
       values = std::make_shared<const core::Buffer<double>>(std::move(derived));
     }
     group_.unrounded.push_back(
@@ -132,11 +133,12 @@ GroupBuilder::Stored GroupBuilder::store_generated(const plan::Case& c, const st
 }
 
 bool GroupBuilder::is_drawn_in_blocks(const std::vector<op::Port>& ports, const op::Port& port) const {
-  return group_.streams && has_rows_to_pack(ports, port) && !needs_operands(ports) && !is_scaled(ports, port.name) &&
+  return group_.streams && has_rows_to_pack(ports, port) && port.is_generated() &&
+         (!needs_operands(ports) || group_.row->reference.largest_of_parts) && !is_scaled(ports, port.name) &&
          !given_.has(port) && group_.row->reference.moved == nullptr;
 }
 
-double GroupBuilder::draw_blocks(const plan::Case& c, const op::Port& port, std::span<std::byte> bytes) const {
+data::Drawn GroupBuilder::draw_blocks(const plan::Case& c, const op::Port& port, std::span<std::byte> bytes) const {
   const core::Span span("draw", port.name);
   return data::draw_port(port, c.inputs.of(port.name), stream_of(c, port), is_reduced_along_rows(c, port), bytes);
 }
@@ -153,15 +155,43 @@ GroupBuilder::Stored GroupBuilder::store_blocks(const plan::Case& c, const op::P
     data::convert_port(drawn->second.port, drawn->second.bytes, port, bytes);
     return {.block = block};
   }
-  const double largest = draw_blocks(c, port, bytes);
+  const data::Drawn drawn = draw_blocks(c, port, bytes);
   if (port.dtype == core::Dtype::fp32 && port.is_dense()) {
     in_fp32_.emplace(port.name, PackedOperand{port, bytes, block});
   }
-  if (in_blocks_.emplace(port.name, largest).second) {
+  if (in_blocks_.emplace(port.name, drawn).second) {
     group_.unrounded.push_back({port.name, nullptr, port.batch, port.rows, port.cols, 1});
     group_.unrounded_owners.emplace_back();
   }
   return {.block = block};
+}
+
+std::vector<op::Operand> GroupBuilder::with_amaxes(const plan::Case& c, const std::vector<op::Port>& ports,
+                                                   const Rounding* rounding, std::vector<SharedDoubles>& owners) {
+  std::vector<op::Operand> operands = rounding == nullptr ? group_.unrounded : rounding->operands;
+  for (op::Operand& operand : operands) {
+    if (operand.data != nullptr) {
+      continue;
+    }
+    const data::Drawn& drawn = in_blocks_.find(operand.port)->second;
+    const double& largest = rounding == nullptr ? drawn.largest : rounding->largest_code.find(operand.port)->second;
+    const bool may_overflow = rounding != nullptr && !(drawn.largest <= core::dtype_info(operand.dtype).max_finite);
+    if (drawn.all_finite && !may_overflow) {
+      operand.data = &largest;
+      operand.batch = operand.rows = operand.cols = 1;
+      continue;
+    }
+    if (rounding == nullptr) {
+      owners.push_back(draws_of(c, op::port_named(ports, operand.port), 0));
+    } else {
+      const core::Span span("load", operand.port);
+      const auto packed = std::ranges::find(rounding->packed, operand.port,
+                                            [](const PackedOperand& each) { return std::string_view(each.port.name); });
+      owners.push_back(std::make_shared<const core::Buffer<double>>(data::load_port(packed->port, packed->bytes)));
+    }
+    operand.data = owners.back()->data();
+  }
+  return operands;
 }
 
 void GroupBuilder::finish(const plan::Case& c) {
@@ -192,7 +222,8 @@ GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const std:
   core::Buffer<double> derived = copy_of(draws_of(c, port, number)->span());
   {
     const core::Span span("derive", port.name);
-    group_.row->reference.derive({&group_.params, rounding.operands, &port}, derived.span());
+    std::vector<SharedDoubles> owners;
+    group_.row->reference.derive({&group_.params, with_amaxes(c, ports, &rounding, owners), &port}, derived.span());
   }
   Stored stored;
   if (is_scaled(ports, port.name)) {

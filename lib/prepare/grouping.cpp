@@ -95,9 +95,14 @@ std::uint64_t converted_bytes(const plan::Case& c, const std::vector<op::Port>& 
   return may_convert(c) ? (elements_of(ports, op::Role::input) + elements_of(ports, op::Role::output)) * kDouble : 0;
 }
 
-bool has_inputs(const std::vector<op::Port>& ports, core::Dtype format) {
-  return std::ranges::any_of(
-      ports, [format](const op::Port& port) { return port.role == op::Role::input && port.dtype == format; });
+/// Whether one of the cases stores that input in FP32.
+bool is_stored_in_fp32(const std::vector<plan::Case>& cases, const std::vector<std::size_t>& of,
+                       const op::Port& input) {
+  return std::ranges::any_of(of, [&](std::size_t index) {
+    const std::vector<op::Port> ports = cases[index].op->ports(cases[index].params, *cases[index].mode);
+    const op::Port* found = op::find_port(ports, input.name);
+    return found != nullptr && found->dtype == core::Dtype::fp32;
+  });
 }
 
 /// Whether an input is scaled to its format.
@@ -108,9 +113,11 @@ bool is_scaled(const std::vector<op::Port>& ports, const op::Port& input) {
 
 /// Of a group that streams, besides what devices read and write: unrounded inputs in FP32, unless a case stores them so. Where an
 /// input follows from others or is scaled, all are doubles while they are stored: drawn, derived, and as they were stored.
-std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, bool in_fp32) {
+template <class InFp32>
+std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, const InFp32& in_fp32) {
   const bool in_doubles = std::ranges::any_of(ports, [&](const op::Port& port) {
-    return port.role == op::Role::input && (!port.is_generated() || is_scaled(ports, port));
+    const bool follows = !port.is_generated() && port.elements() > 1;  // a number follows from amaxes
+    return port.role == op::Role::input && (follows || is_scaled(ports, port));
   });
   std::uint64_t bytes = 0;
   for (const op::Port& port : ports) {
@@ -119,7 +126,7 @@ std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, bool in_fp32) {
     }
     const bool derived = !port.is_generated(), rounded = derived || port.dtype != core::Dtype::fp32;
     const std::uint64_t doubles = in_doubles ? 1 + (derived ? 1 : 0) + (rounded ? 1 : 0) : 0;
-    bytes += static_cast<std::uint64_t>(port.elements()) * (doubles * kDouble + (in_fp32 ? 0 : sizeof(float)));
+    bytes += static_cast<std::uint64_t>(port.elements()) * (doubles * kDouble + (in_fp32(port) ? 0 : sizeof(float)));
   }
   return bytes;
 }
@@ -155,7 +162,7 @@ std::size_t count_groups(const std::vector<plan::Case>& cases) {
 std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams) {
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   if (streams) {
-    return drawn_bytes(ports, has_inputs(ports, core::Dtype::fp32)) + extent_of(ports);
+    return drawn_bytes(ports, [](const op::Port& port) { return port.dtype == core::Dtype::fp32; }) + extent_of(ports);
   }
   return elements_of(ports, op::Role::input) * 2 * kDouble +
          (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports) +
@@ -163,9 +170,7 @@ std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams) {
 }
 
 std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group, bool streams) {
-  const bool in_fp32 = std::ranges::any_of(group.cases, [&cases](std::size_t index) {
-    return has_inputs(cases[index].op->ports(cases[index].params, *cases[index].mode), core::Dtype::fp32);
-  });
+  const auto in_fp32 = [&](const op::Port& port) { return is_stored_in_fp32(cases, group.cases, port); };
   std::set<std::string> roundings;
   std::uint64_t bytes = 0, converted = 0;
   for (const std::size_t index : group.cases) {
