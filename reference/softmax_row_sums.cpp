@@ -71,18 +71,30 @@ Roundings roundings_of(std::span<const double> got, std::span<const double> y, c
   return {total(most), total(square) / 12};
 }
 
-/// In doubles, whose own error is 2^-29 of what a sum in FP32 may be off by.
+/// Compensated, in chains: what a sum of two loses is exact without asking which is larger (Knuth).
 double sum_of(std::span<const double> x) {
-  Chains chains{};
-  double* const sums = chains.data();
+  Chains chains{}, lost{};
+  double *const sums = chains.data(), *const losses = lost.data();
   const double* const from = x.data();
+  const auto add = [&](std::size_t chain, double term) {
+    const double next = sums[chain] + term, taken = next - sums[chain];
+    losses[chain] += (sums[chain] - (next - taken)) + (term - taken);
+    sums[chain] = next;
+  };
   std::size_t j = 0;
   for (; j + kChains <= x.size(); j += kChains) {
     for (std::size_t chain = 0; chain < kChains; ++chain) {
-      sums[chain] += from[j + chain];
+      add(chain, from[j + chain]);
     }
   }
-  return std::accumulate(x.begin() + static_cast<std::ptrdiff_t>(j), x.end(), total(chains));
+  for (; j < x.size(); ++j) {
+    add(0, from[j]);
+  }
+  tolerance::Sum<double> all;
+  for (const double part : chains) {
+    all.add(part);
+  }
+  return std::isfinite(all.result()) ? all.result() + total(lost) : all.result();
 }
 
 RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span<const float> bound,

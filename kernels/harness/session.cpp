@@ -82,7 +82,13 @@ void Session::upload_inputs() {
 GuardedBuffer& Session::workspace_for(const Algorithm& algorithm) {
   if (!workspace_ || workspace_->size() != algorithm.workspace_bytes) {
     workspace_.reset();
-    workspace_.emplace(memory_, algorithm.workspace_bytes);
+    try {
+      workspace_.emplace(memory_, algorithm.workspace_bytes);
+    } catch (
+        const core::EnvironmentError&) {  // no memory left: that of copies, without which comparisons are on the host
+      std::ranges::for_each(kept_, [](DeviceBlock& copy) { copy.reset(); });
+      workspace_.emplace(memory_, algorithm.workspace_bytes);
+    }
   }
   return *workspace_;
 }

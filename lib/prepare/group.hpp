@@ -32,11 +32,10 @@ struct StoredPort {
 
 /// One distinct rounding of all inputs: decoded operands and, once computed, the values of the outputs.
 struct Rounding {
-  std::vector<op::Operand> operands;  ///< of a group that streams, large ones are without numbers until unpack()
+  std::vector<op::Operand> operands;  ///< of a group that streams, large ones have numbers only beside WholeRows
   std::vector<SharedDoubles> owners;
   std::vector<PackedOperand> packed;        ///< of such a group; parallel to operands, empty where these have numbers
   std::shared_ptr<const RowOperands> rows;  ///< the same, of such a group
-  std::once_flag unpacked;
   std::map<std::string, double, std::less<>> largest_code;  ///< per input port: max |code|
   bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
   double reference_s = 0;                                   ///< what the values took; as soon as there are any
@@ -55,7 +54,6 @@ struct Group {
   std::vector<SharedDoubles> unrounded_owners;
   std::shared_ptr<const RowOperands> unrounded_rows;
   std::map<std::string, PackedOperand, std::less<>> drawn;  ///< FP32 numbers of operands that no case stores in FP32
-  std::once_flag unpacked;
   std::map<std::string, std::shared_ptr<Rounding>> roundings;
   std::vector<std::shared_ptr<Rounding>> in_order;  ///< the roundings, by the first case that uses each
   std::promise<std::shared_ptr<const op::Yardsticks>> yardstick_promise;
@@ -111,10 +109,21 @@ using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t,
 /// Makes the group one that streams: its futures compute what they hold when they are first asked. `main`: its main output.
 void stream(Group& group, const op::Port& main);
 
-/// Gives the operands of a rounding, or those that are not rounded, the numbers of all rows. From any thread; does nothing in a
-/// group that does not stream.
-void unpack(Rounding& rounding);
-void unpack_unrounded(Group& group);
+/// Of a group that streams, all rows of a rounding's operands and references, and of those that are not rounded, as long as it
+/// lives: for one case at a time, whoever asks, since nobody keeps memory for more. Throws what core::throw_if_cancelled does
+/// while it waits. Does nothing for other groups.
+class WholeRows {
+ public:
+  WholeRows(Group& group, Rounding& rounding);
+  ~WholeRows();
+  WholeRows(const WholeRows&) = delete;
+  WholeRows& operator=(const WholeRows&) = delete;
+
+ private:
+  std::unique_lock<std::timed_mutex> one_;
+  Group& group_;
+  Rounding& rounding_;
+};
 
 /// Calls the body, once, or throws.
 using RunPart = std::function<void(const std::function<void()>& body)>;

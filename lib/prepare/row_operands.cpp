@@ -81,16 +81,21 @@ std::vector<op::Operand> RowOperands::picked(std::span<const std::int64_t> rows,
   return some;
 }
 
-std::vector<op::Operand> RowOperands::all(std::vector<SharedDoubles>& owners) const {
-  std::vector<op::Operand> whole = operands_;
-  for (std::size_t i = 0; i < whole.size(); ++i) {
+void RowOperands::fill(std::vector<op::Operand>& operands, std::vector<SharedDoubles>& owners) const {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!packed_[i].empty()) {
       owners.push_back(
           std::make_shared<const core::Buffer<double>>(data::load_port(packed_[i].port, packed_[i].bytes)));
-      whole[i].data = owners.back()->data();
+      operands[i].data = owners.back()->data();  // nothing else: other threads read the rest
     }
   }
-  return whole;
+}
+
+void RowOperands::empty(std::vector<op::Operand>& operands, std::vector<SharedDoubles>& owners) const {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    operands[i].data = operands_[i].data;
+  }
+  owners.resize(operands.size());
 }
 
 }  // namespace numcheck::prepare

@@ -39,8 +39,10 @@ class RowOperands {
   [[nodiscard]] std::vector<op::Operand> of(std::int64_t first, std::int64_t count, Copies& copies) const;
   /// Some rows, one after the other.
   [[nodiscard]] std::vector<op::Operand> picked(std::span<const std::int64_t> rows, Copies& copies) const;
-  /// All rows; `owners` owns what was decoded.
-  [[nodiscard]] std::vector<op::Operand> all(std::vector<SharedDoubles>& owners) const;
+  /// Gives the operands that were passed to the constructor the numbers of all rows, which are added to their owners; and takes
+  /// these away again.
+  void fill(std::vector<op::Operand>& operands, std::vector<SharedDoubles>& owners) const;
+  void empty(std::vector<op::Operand>& operands, std::vector<SharedDoubles>& owners) const;
 
  private:
   [[nodiscard]] bool has_rows(const op::Operand& operand) const { return operand.batch * operand.rows == rows_; }

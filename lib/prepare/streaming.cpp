@@ -1,9 +1,11 @@
 // Groups whose references are made of some rows at a time: which they are, and how little is kept for them.
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <mutex>
 #include <utility>
 
+#include "core/cancel.hpp"
 #include "core/dtype.hpp"
 #include "data/inputs.hpp"
 #include "prepare/group.hpp"
@@ -57,6 +59,12 @@ PackedOperand packed_unrounded(const Group& group, const op::Operand& operand) {
   return {dense, bytes->span(), bytes};
 }
 
+/// Values that are computed when they are first asked for.
+template <class Compute>
+std::shared_future<std::shared_ptr<const op::Values>> later(const Compute& compute) {
+  return std::async(std::launch::deferred, [compute] { return std::make_shared<const op::Values>(compute()); }).share();
+}
+
 /// Only bytes stay of large operands.
 void pack(Group& group, std::int64_t rows) {
   std::vector<PackedOperand> unrounded;
@@ -86,52 +94,43 @@ bool may_stream(const std::vector<plan::Case>& cases, const GroupPlan& plan, con
   return std::ranges::all_of(plan.cases, [&](std::size_t index) { return may_stream(cases[index], row); });
 }
 
-void unpack(Rounding& rounding) {
-  if (rounding.rows == nullptr) {
-    return;
-  }
-  std::call_once(rounding.unpacked, [&rounding] {
-    const std::vector<op::Operand> all = rounding.rows->all(rounding.owners);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      rounding.operands[i].data = all[i].data;  // nothing else: other threads read the rest
-    }
-  });
-}
-
-void unpack_unrounded(Group& group) {
-  if (group.unrounded_rows == nullptr) {
-    return;
-  }
-  std::call_once(group.unpacked, [&group] {
-    const std::vector<op::Operand> all = group.unrounded_rows->all(group.unrounded_owners);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      group.unrounded[i].data = all[i].data;
-    }
-  });
-}
-
 void stream(Group& group, const op::Port& main) {
   pack(group, main.batch * main.rows);
   group.yardstick_promise.set_value(std::make_shared<const op::Yardsticks>());
-  std::shared_ptr<Rounding> identity;
-  for (const auto& rounding : group.in_order) {
-    Rounding* const of = rounding.get();  // which owns the future
-    rounding->values = std::async(std::launch::deferred, [&group, of] {
-                         unpack(*of);
-                         const op::ReferenceRequest request{&group.params, of->operands, group.sample};
-                         return std::make_shared<const op::Values>(group.row->reference.values(request));
-                       }).share();
-    identity = rounding->identity ? rounding : identity;
-  }
-  if (identity != nullptr) {
-    group.total = identity->values;
+}
+
+WholeRows::WholeRows(Group& group, Rounding& rounding) : group_(group), rounding_(rounding) {
+  if (!group.streams) {
     return;
   }
-  group.total = std::async(std::launch::deferred, [&group] {
-                  unpack_unrounded(group);
-                  const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample, true};
-                  return std::make_shared<const op::Values>(group.row->reference.values(request));
-                }).share();
+  static std::timed_mutex whole;
+  constexpr auto kPollInterval = std::chrono::milliseconds(50);
+  one_ = std::unique_lock(whole, std::defer_lock);
+  while (!one_.try_lock_for(kPollInterval)) {
+    core::throw_if_cancelled();
+  }
+  rounding.rows->fill(rounding.operands, rounding.owners);
+  rounding.values = later(
+      [&group, &rounding] { return group.row->reference.values({&group.params, rounding.operands, group.sample}); });
+  if (rounding.identity) {
+    group.total = rounding.values;
+    return;
+  }
+  group.unrounded_rows->fill(group.unrounded, group.unrounded_owners);
+  group.total = later(
+      [&group] { return group.row->reference.values({&group.params, group.unrounded, group.total_sample, true}); });
+}
+
+WholeRows::~WholeRows() {
+  if (!one_.owns_lock()) {
+    return;
+  }
+  rounding_.values = {};
+  group_.total = {};
+  rounding_.rows->empty(rounding_.operands, rounding_.owners);
+  if (!rounding_.identity) {
+    group_.unrounded_rows->empty(group_.unrounded, group_.unrounded_owners);
+  }
 }
 
 }  // namespace numcheck::prepare

@@ -143,7 +143,7 @@ class Pipeline {
     prepare::GroupPlan group{.key = whole.key, .cases = {}};
     const bool streams = work_.streams(whole);
     for (const std::size_t index : whole.cases) {
-      const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index], streams);
+      const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index]);  // all rows, if it does not pass
       const std::optional<worker::Outcome> answer = without_answer ? std::nullopt : survey_->answer(index);
       if (answer && answer->kind != worker::Outcome::Kind::done) {
         flights_.refuse(index, *answer);
@@ -168,15 +168,27 @@ class Pipeline {
                : hopeless_reference(c, *row, c.timeout_s.value_or(options_.workers.timeout_s), core::thread_count());
   }
 
+  /// Of a group that streams also what the case that needs most has with all its rows.
+  [[nodiscard]] MemoryGate::Demand demand_of(const prepare::GroupPlan& plan) const {
+    const bool streams = work_.streams(plan);
+    MemoryGate::Demand demand{prepare::estimate_bytes(cases_, plan, streams), 0};
+    for (const std::size_t index : streams ? plan.cases : std::vector<std::size_t>()) {
+      const std::uint64_t all = prepare::estimate_case_bytes(cases_[index]);
+      const std::uint64_t some = prepare::estimate_case_bytes(cases_[index], true);
+      demand.besides = std::max(demand.besides, all - std::min(all, some));
+    }
+    return demand;
+  }
+
   void run_part(prepare::GroupPlan plan) {
-    const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan, work_.streams(plan));
-    const bool small = bytes < kSmallBytes && flops_of(cases_, plan) < kSmallFlops;
-    std::optional<MemoryGate::Lease> memory = small ? memory_.try_acquire(bytes) : std::nullopt;
+    const MemoryGate::Demand demand = demand_of(plan);
+    const bool small = demand.bytes < kSmallBytes && flops_of(cases_, plan) < kSmallFlops;
+    std::optional<MemoryGate::Lease> memory = small ? memory_.try_acquire(demand) : std::nullopt;
     if (!memory) {
       run_admitted();
       const core::TraceSection section(options_.workers.trace, "coordinator", subject_of(cases_, plan));
       const core::Span span("wait for memory");
-      memory.emplace(memory_.acquire(bytes, [this] { return stop_.must_stop(); }));
+      memory.emplace(memory_.acquire(demand, [this] { return stop_.must_stop(); }));
     }
     if (stop_.must_stop()) {
       return;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostOutputs = 65'536;
 constexpr std::int64_t kMostRows = 256;
-constexpr std::int64_t kMostStatistics = 1024;  ///< of an output with a number for each row: more do not tell more
+constexpr std::int64_t kMostStatistics = 4096;  ///< of an output with a number for each row: more do not tell more
 constexpr std::size_t kChunk = 2048;            // elements per task
 
 std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t most) {

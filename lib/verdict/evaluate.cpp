@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -330,15 +329,8 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   if (std::optional<RunResult> result = streamed(context, run, comparison_s)) {
     return *std::move(result);
   }
-  // Nobody has counted the memory of what a group that streams needs now: one case at a time.
-  static std::mutex whole;
-  std::unique_lock one(whole, std::defer_lock);
-  if (context.group->streams) {
-    one.lock();
-  }
+  const prepare::WholeRows whole(*context.group, *context.prepared->rounding);
   // Time spent waiting for references does not count as comparison.
-  prepare::unpack(*context.prepared->rounding);
-  prepare::unpack_unrounded(*context.group);
   context.group->yardsticks.wait();
   context.prepared->rounding->values.wait();
   if (!context.prepared->rounding->identity) {
