@@ -61,27 +61,32 @@ class SomeRows {
     std::ranges::sort(rows_);
     rows_.erase(std::ranges::unique(rows_).begin(), rows_.end());
     if (context.streamed != nullptr) {
-      inputs_ = context.prepared->rounding->rows->picked(rows_, taken_);
+      operands_ = context.prepared->rounding->rows;
       return;
     }
     const op::Port& main = main_output(context);
     const std::vector<op::Operand> all(context.inputs().begin(), context.inputs().end());
-    inputs_ = prepare::RowOperands(all, std::vector<prepare::PackedOperand>(all.size()), main.batch * main.rows)
-                  .picked(rows_, taken_);
+    operands_ = std::make_shared<const prepare::RowOperands>(all, std::vector<prepare::PackedOperand>(all.size()),
+                                                             main.batch * main.rows);
   }
 
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
-  [[nodiscard]] const std::vector<op::Operand>& inputs() const { return inputs_; }
-  /// Where an element of an output with `cols` columns has gone.
-  [[nodiscard]] std::size_t place(std::int64_t element, std::int64_t cols) const {
-    const auto row = std::ranges::lower_bound(rows_, element / cols) - rows_.begin();
-    return static_cast<std::size_t>(row * cols + element % cols);
+  /// Those of the rows from the first to before the last.
+  [[nodiscard]] std::vector<op::Operand> inputs(std::size_t begin, std::size_t end,
+                                                prepare::RowOperands::Copies& copies) const {
+    return operands_->picked(std::span(rows_).subspan(begin, end - begin), copies);
+  }
+  [[nodiscard]] std::int64_t row(std::size_t at) const { return rows_[at]; }
+  /// Where an element of an output with `cols` columns has gone, of rows from the first.
+  [[nodiscard]] std::size_t place(std::int64_t element, std::int64_t cols, std::size_t begin) const {
+    const auto first = rows_.begin() + static_cast<std::ptrdiff_t>(begin);
+    return static_cast<std::size_t>((std::lower_bound(first, rows_.end(), element / cols) - first) * cols +
+                                    element % cols);
   }
 
  private:
   std::vector<std::int64_t> rows_;
-  std::vector<op::Operand> inputs_;
-  prepare::RowOperands::Copies taken_;
+  std::shared_ptr<const prepare::RowOperands> operands_;
 };
 
 /// Outputs that are one number, each the largest so far; NaN stays.
@@ -107,7 +112,7 @@ class Mistaken {
  public:
   explicit Mistaken(const EvaluationContext& context) : context_(context), samples_(looked_at(context)) {
     const op::Reference& reference = context.group->row->reference;
-    if (reference.on_rows != nullptr && reference.on_rows(context.prepared->c->params, 1)) {
+    if (reference.on_rows != nullptr && reference.tracked() && reference.on_rows(context.prepared->c->params, 1)) {
       rows_.emplace(context, samples_);
     }
   }
@@ -129,33 +134,66 @@ class Mistaken {
   /// Adds what the mistake makes of every output.
   void add(const op::Mistake& mistake, WrongFormulas& formulas) const {
     const op::Reference& reference = context_.group->row->reference;
-    op::Params params = mistake.params;
-    const bool some_rows = rows_.has_value() && !mistake.of_all_rows;
-    op::ReferenceRequest request{&params, {}, {}, true};
-    if (some_rows) {
-      params = reference.on_rows(mistake.params, rows_->count()).value();
-      request.inputs = rows_->inputs();
-      request.some_rows = true;
-    } else if (context_.streamed == nullptr) {
+    const auto formula = mistake.instead == nullptr ? reference.values : mistake.instead;
+    if (rows_.has_value() && !mistake.of_all_rows) {
+      add_of_rows(mistake, formula, formulas);
+      return;
+    }
+    op::ReferenceRequest request{&mistake.params, {}, {}, true};
+    if (context_.streamed == nullptr) {
       request.inputs.assign(context_.inputs().begin(), context_.inputs().end());
     }
     if (!reference.tracked()) {
       request.sample = samples_.find(main_output(context_).name)->second;
     }
-    const bool of_parts = !some_rows && context_.streamed != nullptr;
-    const auto formula = mistake.instead == nullptr ? reference.values : mistake.instead;
-    const op::Values wrong = of_parts ? largest_of_parts(mistake.params, formula) : formula(request);
+    const op::Values wrong =
+        context_.streamed == nullptr ? formula(request) : largest_of_parts(mistake.params, formula);
     for (const op::Port& port : context_.prepared->ports) {
       const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
-      // An amax is that of all rows.
-      const bool is_known = !some_rows || port.role != op::Role::amax;
-      if (is_known && samples_.contains(port.name) && output != wrong.outputs.end()) {
+      if (samples_.contains(port.name) && output != wrong.outputs.end()) {
         formulas[std::string(port.name)].push_back({mistake.name, mistake.text, values_of(mistake, *output, port)});
       }
     }
   }
 
  private:
+  /// Of the rows that the certificate looks at, a few at a time. An amax is that of all rows.
+  template <class Formula>
+  void add_of_rows(const op::Mistake& mistake, const Formula& formula, WrongFormulas& formulas) const {
+    constexpr std::int64_t kElements = std::int64_t{1} << 15;
+    const auto at_once = std::max<std::int64_t>(8, kElements / std::max<std::int64_t>(1, main_output(context_).cols));
+    std::map<std::string_view, std::vector<double>> found;
+    std::mutex mutex;
+    core::parallel_chunks(
+        static_cast<std::size_t>(rows_->count()), static_cast<std::size_t>(at_once),
+        [&](std::size_t, std::size_t begin, std::size_t end) {
+          const auto params =
+              context_.group->row->reference.on_rows(mistake.params, static_cast<std::int64_t>(end - begin));
+          prepare::RowOperands::Copies copies;
+          const op::Values wrong = formula({&params.value(), rows_->inputs(begin, end, copies), {}, true, true});
+          for (const op::Port& port : context_.prepared->ports) {
+            const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
+            if (port.role == op::Role::amax || !samples_.contains(port.name) || output == wrong.outputs.end()) {
+              continue;
+            }
+            const std::vector<std::int64_t>& sample = samples_.find(port.name)->second.indices;
+            const std::scoped_lock lock(mutex);
+            std::vector<double>& values = found[port.name];
+            values.resize(sample.size());
+            const auto first = std::ranges::lower_bound(sample, rows_->row(begin) * port.cols);
+            const std::int64_t last = (rows_->row(end - 1) + 1) * port.cols;
+            for (auto at = first; at != sample.end() && *at < last; ++at) {
+              const double value = output->value[rows_->place(*at, port.cols, begin)];
+              values[static_cast<std::size_t>(at - sample.begin())] =
+                  mistake.then == nullptr ? value : mistake.then(value);
+            }
+          }
+        });
+    for (auto& [port, values] : found) {
+      formulas[std::string(port)].push_back({mistake.name, mistake.text, std::move(values)});
+    }
+  }
+
   /// Outputs that are one number of all rows, which are not there at a time.
   template <class Formula>
   [[nodiscard]] op::Values largest_of_parts(const op::Params& mistaken, const Formula& formula) const {
@@ -184,9 +222,7 @@ class Mistaken {
     std::vector<double> values(sample.indices.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::int64_t element = sample.indices[i];
-      const std::size_t at = rows_ && !mistake.of_all_rows              ? rows_->place(element, port.cols)
-                             : context_.group->row->reference.tracked() ? static_cast<std::size_t>(element)
-                                                                        : i;
+      const std::size_t at = context_.group->row->reference.tracked() ? static_cast<std::size_t>(element) : i;
       values[i] = mistake.then == nullptr ? output.value[at] : mistake.then(output.value[at]);
     }
     return values;
