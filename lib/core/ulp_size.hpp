@@ -19,8 +19,8 @@ class UlpSize {
   /// As core::ulp gives it, but for NaN.
   [[nodiscard]] double of(double value) const noexcept {
     constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000;
-    const double magnitude =
-        std::fabs(value);  // without references, as std::min has them, compilers make vectors of it
+    // Without references, as std::min has them: compilers make vectors of it.
+    const double magnitude = std::fabs(value);
     const double finite = magnitude < largest_ ? magnitude : largest_;
     const double normal = finite > smallest_ ? finite : smallest_;
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(normal) & kExponent) * unit_;

@@ -95,6 +95,10 @@ struct PreparedGroup {
 /// Memory that workers see.
 using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>;
 
+/// How references are made. Those of rows that do not know of each other are not kept, nor are doubles of their operands
+/// (may_stream says which).
+enum class References { whole, of_rows_if_possible };
+
 /// Generates the inputs of a group, but for those that are given, and stores them for each case. References with yardsticks
 /// (those of products) and more than `flops_limit` operations will be computed on a sample of the outputs. Those of rows that
 /// do not know of each other are made of some rows at a time, if that is asked for: the group streams.

@@ -8,7 +8,6 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
-#include "core/parallel.hpp"
 #include "core/trace.hpp"
 #include "data/inputs.hpp"
 #include "data/nan_payloads.hpp"
@@ -40,17 +39,6 @@ std::string rounding_key_of(const std::vector<op::Port>& ports) {
     }
   }
   return key;
-}
-
-/// Calls body(first, count) for parts of all rows, in parallel.
-template <class Body>
-void for_each_rows(const op::Port& main, const Body& body) {
-  constexpr std::int64_t kElements = std::int64_t{1} << 15;
-  const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kElements / main.cols));
-  core::parallel_chunks(static_cast<std::size_t>(main.batch * main.rows), at_once,
-                        [&](std::size_t, std::size_t begin, std::size_t end) {
-                          body(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin));
-                        });
 }
 
 op::Operand operand_of(const op::Port& port, const double* data, double scale) {

@@ -25,10 +25,6 @@ core::StreamId stream_of(const plan::Case& c, const op::Port& port) {
   return {c.seed, core::stream_word(c.op->name), core::stream_word(port.name)};
 }
 
-bool is_scaled(const std::vector<op::Port>& ports, std::string_view port) {
-  return std::ranges::any_of(ports, [port](const op::Port& p) { return p.role == op::Role::scale && p.of == port; });
-}
-
 std::string layout_key(const op::Port& port) {
   return format_key(port) + "|" + std::to_string(port.ld) + "|" + std::to_string(port.offset_bytes);
 }

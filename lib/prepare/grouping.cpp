@@ -105,19 +105,13 @@ bool is_stored_in_fp32(const std::vector<plan::Case>& cases, const std::vector<s
   });
 }
 
-/// Whether an input is scaled to its format.
-bool is_scaled(const std::vector<op::Port>& ports, const op::Port& input) {
-  return std::ranges::any_of(
-      ports, [&](const op::Port& port) { return port.role == op::Role::scale && port.of == input.name; });
-}
-
 /// Of a group that streams, besides what devices read and write: unrounded inputs in FP32, unless a case stores them so. Where an
 /// input follows from others or is scaled, all are doubles while they are stored: drawn, derived, and as they were stored.
 template <class InFp32>
 std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, const InFp32& in_fp32) {
   const bool in_doubles = std::ranges::any_of(ports, [&](const op::Port& port) {
     const bool follows = !port.is_generated() && port.elements() > 1;  // a number follows from amaxes
-    return port.role == op::Role::input && (follows || is_scaled(ports, port));
+    return port.role == op::Role::input && (follows || is_scaled(ports, port.name));
   });
   std::uint64_t bytes = 0;
   for (const op::Port& port : ports) {
@@ -132,6 +126,11 @@ std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, const InFp32& in_f
 }
 
 }  // namespace
+
+bool is_scaled(const std::vector<op::Port>& ports, std::string_view input) {
+  return std::ranges::any_of(
+      ports, [input](const op::Port& port) { return port.role == op::Role::scale && port.of == input; });
+}
 
 bool shares_storage(const plan::Case& c) {
   return std::ranges::all_of(c.op->ports(c.params, *c.mode),

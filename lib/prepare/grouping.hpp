@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/hash.hpp"
@@ -13,6 +14,9 @@ namespace numcheck::prepare {
 /// True if the reference of the case does not depend on how its outputs are stored. Values of codes with scales of
 /// their blocks do.
 [[nodiscard]] bool shares_storage(const plan::Case& c);
+
+/// Whether an input is scaled to its format.
+[[nodiscard]] bool is_scaled(const std::vector<op::Port>& ports, std::string_view input);
 
 /// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (every one at all, where
 /// shares_storage is false; and, in the exact leg, the integers), in plan order.
@@ -26,10 +30,6 @@ struct GroupPlan {
 
 /// How many groups all of these cases have, which takes a small part of the memory of the groups.
 [[nodiscard]] std::size_t count_groups(const std::vector<plan::Case>& cases);
-
-/// How references are made. Those of rows that do not know of each other are not kept, nor are doubles of their operands
-/// (may_stream in group.hpp says which).
-enum class References { whole, of_rows_if_possible };
 
 /// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors; if it streams,
 /// stored tensors and the doubles that they are rounded from.

@@ -1,6 +1,7 @@
 // Operands of ops whose rows are independent: large ones stay as devices store them, and are decoded where rows are needed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/parallel.hpp"
 #include "op/op.hpp"
 #include "op/reference.hpp"
 #include "prepare/given_inputs.hpp"
@@ -25,6 +27,17 @@ struct PackedOperand {
 
 /// The port of the same elements in FP32, one after the other.
 [[nodiscard]] op::Port as_fp32(op::Port port);
+
+/// Calls body(first, count) for parts of all rows of an output, in parallel.
+template <class Body>
+void for_each_rows(const op::Port& main, const Body& body) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 15;
+  const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kElements / main.cols));
+  core::parallel_chunks(static_cast<std::size_t>(main.batch * main.rows), at_once,
+                        [&](std::size_t, std::size_t begin, std::size_t end) {
+                          body(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin));
+                        });
+}
 
 class RowOperands {
  public:

@@ -197,22 +197,16 @@ class Mistaken {
   /// Outputs that are one number of all rows, which are not there at a time.
   template <class Formula>
   [[nodiscard]] op::Values largest_of_parts(const op::Params& mistaken, const Formula& formula) const {
-    constexpr std::int64_t kElements = std::int64_t{1} << 16;
-    const op::Port& main = main_output(context_);
-    const std::int64_t rows = main.batch * main.rows, at_once = std::max<std::int64_t>(1, kElements / main.cols);
     op::Values all;
     std::mutex mutex;
-    core::parallel_chunks(static_cast<std::size_t>(rows), static_cast<std::size_t>(at_once),
-                          [&](std::size_t, std::size_t begin, std::size_t end) {
-                            const auto first = static_cast<std::int64_t>(begin);
-                            const auto count = static_cast<std::int64_t>(end - begin);
-                            const auto params = context_.group->row->reference.on_rows(mistaken, count).value();
-                            prepare::RowOperands::Copies copies;
-                            const op::Values part = formula(
-                                {&params, context_.prepared->rounding->rows->of(first, count, copies), {}, true, true});
-                            const std::scoped_lock lock(mutex);
-                            raise_numbers(part, all);
-                          });
+    prepare::for_each_rows(main_output(context_), [&](std::int64_t first, std::int64_t count) {
+      const auto params = context_.group->row->reference.on_rows(mistaken, count).value();
+      prepare::RowOperands::Copies copies;
+      const op::Values part =
+          formula({&params, context_.prepared->rounding->rows->of(first, count, copies), {}, true, true});
+      const std::scoped_lock lock(mutex);
+      raise_numbers(part, all);
+    });
     return all;
   }
 

@@ -77,7 +77,8 @@ FakeMemory::~FakeMemory() {
 }
 
 std::byte* FakeMemory::allocate(std::size_t bytes) {
-  if (bytes > capacity) {
+  const bool has_copies = std::ranges::any_of(kept, [this](std::byte* copy) { return live.contains(copy); });
+  if (bytes > capacity || (full_beside_copies && has_copies)) {
     throw core::EnvironmentError("not enough device memory");
   }
   auto* pointer = static_cast<std::byte*>(::operator new(bytes, kAlignment));
@@ -112,7 +113,9 @@ std::byte* FakeMemory::keep(const std::byte* device, std::size_t bytes) {
   if (!keeps) {
     return nullptr;
   }
+  const bool full = std::exchange(full_beside_copies, false);
   std::byte* copy = kept.emplace_back(allocate(bytes));
+  full_beside_copies = full;
   std::memcpy(copy, device, bytes);
   return copy;
 }

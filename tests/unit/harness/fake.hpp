@@ -43,6 +43,7 @@ class FakeMemory : public DeviceMemory {
   int fills_left = -1;                                  ///< fills that work before all fail; -1: all work
   bool keeps = false;                                   ///< keep() gives copies
   std::vector<std::byte*> kept;                         ///< that it has given
+  bool full_beside_copies = false;                      ///< nothing else can be allocated while they live
   std::size_t downloaded = 0;                           ///< bytes
 };
 

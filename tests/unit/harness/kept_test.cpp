@@ -90,5 +90,19 @@ TEST(HarnessKept, a_write_to_the_copy_itself_is_damage) {
   EXPECT_NE(reports.front().guard_detail.find("a copy of it"), std::string::npos) << reports.front().guard_detail;
 }
 
+TEST(HarnessKept, copies_give_way_to_a_workspace) {
+  FakeBackend backend;
+  backend.memory_.keeps = true;
+  backend.memory_.full_beside_copies = true;
+  backend.algorithm_count = 2;  // with workspaces of other sizes
+  TestCase test(large(), "bf16");
+  const auto reports = test.run(backend);
+  ASSERT_EQ(reports.size(), 2U);
+  for (const worker::RunReport& report : reports) {
+    EXPECT_EQ(report.error, "");
+    EXPECT_TRUE(report.guards_intact && report.inputs_intact && report.deterministic()) << report.guard_detail;
+  }
+}
+
 }  // namespace
 }  // namespace numcheck::kernels::test
