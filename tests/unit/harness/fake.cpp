@@ -77,8 +77,7 @@ FakeMemory::~FakeMemory() {
 }
 
 std::byte* FakeMemory::allocate(std::size_t bytes) {
-  const bool has_copies = std::ranges::any_of(kept, [this](std::byte* copy) { return live.contains(copy); });
-  if (bytes > capacity || (full_beside_copies && has_copies)) {
+  if (bytes > capacity || (full_beside_copies && !kept.empty())) {
     throw core::EnvironmentError("not enough device memory");
   }
   auto* pointer = static_cast<std::byte*>(::operator new(bytes, kAlignment));
@@ -89,6 +88,7 @@ std::byte* FakeMemory::allocate(std::size_t bytes) {
 
 void FakeMemory::release(std::byte* pointer) noexcept {
   live.erase(pointer);
+  std::erase(kept, pointer);
   ::operator delete(pointer, kAlignment);
 }
 
@@ -115,6 +115,7 @@ std::byte* FakeMemory::keep(const std::byte* device, std::size_t bytes) {
   }
   const bool full = std::exchange(full_beside_copies, false);
   std::byte* copy = kept.emplace_back(allocate(bytes));
+  ++kept_ever;
   full_beside_copies = full;
   std::memcpy(copy, device, bytes);
   return copy;

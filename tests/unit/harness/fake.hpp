@@ -42,7 +42,8 @@ class FakeMemory : public DeviceMemory {
   int sync_errors = 0;                                  ///< synchronize throws this many times, then works
   int fills_left = -1;                                  ///< fills that work before all fail; -1: all work
   bool keeps = false;                                   ///< keep() gives copies
-  std::vector<std::byte*> kept;                         ///< that it has given
+  std::vector<std::byte*> kept;                         ///< those that live
+  std::size_t kept_ever = 0;                            ///< that it has given
   bool full_beside_copies = false;                      ///< nothing else can be allocated while they live
   std::size_t downloaded = 0;                           ///< bytes
 };
