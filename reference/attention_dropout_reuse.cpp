@@ -33,7 +33,7 @@ struct Reuse {
 struct Draws {
   op::AttentionParams params;
   std::vector<double> mask;
-  double repeats = 0;  ///< weights that share the draw of another
+  double evidence = 0;  ///< log of 1 / (the chance that independent draws are those that weights share with another)
 };
 
 /// Nothing if weights that should share a draw differ, or are neither kept nor dropped.
@@ -45,6 +45,7 @@ std::optional<Draws> without_repeats(const op::AttentionParams& p, std::span<con
   once.params.window_left = once.params.window_right = -1;
   once.params.sq = reuse.of_queries ? reuse.draws(p.sq) : p.sq;
   once.params.sk = reuse.of_queries ? p.sk : reuse.draws(p.sk);
+  const double of_kept = -std::log1p(-p.dropout), of_dropped = -std::log(p.dropout);
   once.mask.assign(static_cast<std::size_t>(p.batches * p.heads * once.params.sq * once.params.sk), kNoDraw);
   const std::vector<std::int64_t> queries = op::sequence_lengths(p, op::Side::queries);
   const std::vector<std::int64_t> keys = op::sequence_lengths(p, op::Side::keys);
@@ -63,7 +64,7 @@ std::optional<Draws> without_repeats(const op::AttentionParams& p, std::span<con
         if (draw != kNoDraw && draw != value) {
           return std::nullopt;
         }
-        once.repeats += draw == kNoDraw ? 0 : 1;
+        once.evidence += draw == kNoDraw ? 0 : value == 0 ? of_dropped : of_kept;
         draw = value;
       }
     }
@@ -71,11 +72,11 @@ std::optional<Draws> without_repeats(const op::AttentionParams& p, std::span<con
   return once;
 }
 
-/// How many pairs of independent draws are all equal once in 10^3 masks, of those that failed a gate already, whichever reuse is
-/// looked for.
-double most_by_chance(double probability, double reuses) {
+/// The evidence that independent draws have once in 10^3 masks, of those that failed a gate already, whichever reuse is looked
+/// for: by Markov's inequality, as a mask is exp(evidence) times as likely if it has the reuse as if its draws are independent.
+double most_by_chance(double reuses) {
   constexpr double kOneIn = 1e3;
-  return std::log(kOneIn * reuses) / -std::log1p(-2 * probability * (1 - probability));
+  return std::log(kOneIn * reuses);
 }
 
 /// Those of fewer uses first.
@@ -97,19 +98,19 @@ struct Found {
   Draws once;
 };
 
-/// Those that explain most weights, and those that explain fewer, if the rest may be equal by chance: several in a small mask.
+/// The one that the mask speaks for most, and those that it speaks for less, if by no more than chance does: several in a small mask.
 std::vector<Found> find_reuses(const op::AttentionParams& p, std::span<const double> mask) {
   const std::vector<Reuse> reuses = possible_reuses();
-  const double by_chance = most_by_chance(p.dropout, static_cast<double>(reuses.size()));
+  const double by_chance = most_by_chance(static_cast<double>(reuses.size()));
   std::vector<Found> found;
   double most = 0;
   for (const Reuse& reuse : reuses) {
-    if (std::optional<Draws> once = without_repeats(p, mask, reuse); once && once->repeats > by_chance) {
-      most = std::max(most, once->repeats);
+    if (std::optional<Draws> once = without_repeats(p, mask, reuse); once && once->evidence > by_chance) {
+      most = std::max(most, once->evidence);
       found.push_back({reuse, *std::move(once)});
     }
   }
-  std::erase_if(found, [&](const Found& reuse) { return most - reuse.once.repeats > by_chance; });
+  std::erase_if(found, [&](const Found& reuse) { return most - reuse.once.evidence > by_chance; });
   return found;
 }
 

@@ -210,6 +210,24 @@ TEST_F(DrawnMaskTest, short_sequences_name_every_reuse_that_fits) {
                                       "each draw of the mask is used for 8 queries that are 2 apart"}));
 }
 
+/// Of 64 weights 48 repeat another: that most are kept says little, that 18 of them are dropped again says much.
+TEST_F(DrawnMaskTest, few_weights_tell_a_reuse_by_those_that_are_dropped) {
+  p_.batches = 1;
+  p_.heads = 2;
+  p_.sq = 16;
+  p_.sk = 2;
+  p_.dropout = 0.1;
+  mask_.assign(64, 1);
+  for (std::size_t at = 0; at < mask_.size(); ++at) {
+    const std::size_t key = at % 2, query = at / 2 % 16, head = at / 32,
+                      draw = head * 8 + query / 8 * 4 + query % 2 * 2 + key;
+    mask_[at] = draw < 6 ? 0 : 1;
+  }
+  const std::vector<std::string> gates = tripped();
+  EXPECT_NE(std::ranges::find(gates, "repeated draws"), gates.end());
+  EXPECT_EQ(cause_of(findings()), "each draw of the mask is used for 4 queries that are 2 apart");
+}
+
 /// The ninth query sees one key only: by chance it was dropped or kept as for the queries before.
 TEST_F(DrawnMaskTest, a_reuse_that_explains_a_little_more_hides_no_other) {
   p_.sq = p_.sk = 9;
