@@ -85,6 +85,7 @@ ExitCode guarded(const std::vector<std::string>& argv) {
 
 int main(int argc, char** argv) {
   app::prepare_for_scarce_memory();
+  app::keep_freed_memory();
   app::open_standard_streams();
   app::set_up_signals();
   return app::with_enough_stack([&] {

@@ -51,4 +51,11 @@ void prepare_for_scarce_memory() noexcept {
   }
 }
 
+void keep_freed_memory() noexcept {
+  constexpr int kLargest = 4 << 20;  // beyond, core::Buffer keeps blocks itself
+  constexpr int kAtMost = 64 << 20;  // of a heap
+  ::mallopt(M_MMAP_THRESHOLD, kLargest);
+  ::mallopt(M_TRIM_THRESHOLD, kAtMost);
+}
+
 }  // namespace numcheck::app

@@ -78,15 +78,14 @@ void normalise_row(const Problem& problem, std::span<const Scalar> factors, std:
 
 template <class Scalar>
 void normalise(const Problem& problem, Outputs& out) {
-  const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
   const auto rows = static_cast<std::size_t>(problem.p.rows);
   Open open{OpenRows(rows), OpenRows(rows)};
-  const auto one = [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); };
   if constexpr (std::is_same_v<Scalar, tolerance::Flushable>) {
-    core::parallel_for(rows, one);
+    const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
+    core::parallel_for(rows, [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); });
   } else {  // lanes have errors, which values alone do not keep
-    const std::vector<Tracked> tracked = gamma_factors<Tracked>(problem.gamma, problem.p);
-    const NormLanes lanes(problem.x, tracked, &problem.beta, epsilon_of(problem.p));
+    const auto factors = NormFactors::of(problem.gamma, &problem.beta, problem.p);
+    const NormLanes lanes(problem.x, factors, epsilon_of(problem.p));
     lanes.for_each_row(
         [&](std::size_t i, const NormLanes::Statistics& row) {
           out.mu.set_terms(i, row.absolute);
@@ -94,7 +93,7 @@ void normalise(const Problem& problem, Outputs& out) {
           out.rsigma.set(i, row.rsigma);
           return lanes.set(i, row, out.y);
         },
-        one);
+        [&](std::size_t i) { normalise_row<Scalar>(problem, factors->template as<Scalar>(), i, open, out); });
   }
   open.means.leave(1, out.mu);
   open.rows.leave(1, out.rsigma);

@@ -3,23 +3,59 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "op/norm_params.hpp"
 #include "op/reference.hpp"
 #include "reference/norm_kernels.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
 
+/// gamma' and beta of all columns, which blocks of rows share.
+class NormFactors {
+ public:
+  /// Those of the same parameters and numbers as in this thread's last call, if they are; `beta` null: RMSNorm.
+  [[nodiscard]] static std::shared_ptr<const NormFactors> of(const op::Operand& gamma, const op::Operand* beta,
+                                                             const op::NormParams& p);
+
+  /// gamma', with errors or without.
+  template <class Scalar>
+  [[nodiscard]] std::span<const Scalar> as() const {
+    if constexpr (std::is_same_v<Scalar, double>) {
+      return value_;
+    } else {
+      return tracked_;
+    }
+  }
+  [[nodiscard]] NormColumns columns() const;
+  /// Whether products with them cannot overflow or underflow if the other numbers are tame.
+  [[nodiscard]] bool tame() const { return tame_; }
+
+ private:
+  NormFactors(const op::Operand& gamma, const op::Operand* beta, const op::NormParams& p);
+  [[nodiscard]] bool is_of(const op::Operand& gamma, const op::Operand* beta, const op::NormParams& p) const;
+
+  bool zero_centred_;
+  std::string add_;
+  core::Dtype dtype_;
+  std::vector<double> gamma_, beta_;
+  std::vector<Tracked> tracked_;
+  std::vector<double> value_, bound_, variance_;
+  bool tame_ = true;
+};
+
 /// Computes y, the statistics and their errors like the formulas of one row, bit for bit, if all numbers are so tame that nothing
 /// overflows or underflows. The caller takes the other rows one by one.
 class NormLanes {
  public:
-  /// `beta` null: RMSNorm.
-  NormLanes(const op::Operand& x, std::span<const Tracked> factors, const op::Operand* beta, double epsilon);
+  NormLanes(const op::Operand& x, std::shared_ptr<const NormFactors> factors, double epsilon);
 
   /// How many rows are taken at a time.
   [[nodiscard]] std::size_t lanes() const { return kernels_.lanes; }
@@ -54,9 +90,8 @@ class NormLanes {
   const op::Operand& x_;
   double epsilon_;
   const NormKernels& kernels_;
-  bool tame_ = true;  ///< factors and beta are
-  std::vector<double> factor_, factor_bound_, factor_variance_;
-  const double* beta_;
+  std::shared_ptr<const NormFactors> factors_;
+  NormColumns columns_;
 };
 
 }  // namespace numcheck::reference

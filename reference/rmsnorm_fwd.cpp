@@ -52,20 +52,19 @@ void normalise_row(const Problem& problem, std::span<const Scalar> factors, std:
 
 template <class Scalar>
 void normalise(const Problem& problem, Outputs& out) {
-  const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
   OpenRows open(static_cast<std::size_t>(problem.p.rows));
-  const auto one = [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); };
   if constexpr (std::is_same_v<Scalar, tolerance::Flushable>) {
-    core::parallel_for(open.size(), one);
+    const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
+    core::parallel_for(open.size(), [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); });
   } else {  // lanes have errors, which values alone do not keep
-    const std::vector<Tracked> tracked = gamma_factors<Tracked>(problem.gamma, problem.p);
-    const NormLanes lanes(problem.x, tracked, nullptr, epsilon_of(problem.p));
+    const auto factors = NormFactors::of(problem.gamma, nullptr, problem.p);
+    const NormLanes lanes(problem.x, factors, epsilon_of(problem.p));
     lanes.for_each_row(
         [&](std::size_t i, const NormLanes::Statistics& row) {
           out.rsigma.set(i, row.rsigma);
           return problem.p.gamma_order != "hf" && lanes.set(i, row, out.y);  // hf rounds a product
         },
-        one);
+        [&](std::size_t i) { normalise_row<Scalar>(problem, factors->template as<Scalar>(), i, open, out); });
   }
   open.leave(1, out.rsigma);
   open.leave(static_cast<std::size_t>(problem.p.hidden), out.y);

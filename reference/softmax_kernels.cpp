@@ -92,7 +92,90 @@ void outputs(const double* x, std::size_t columns, double scale, const SoftmaxSt
   }
 }
 
-constexpr SoftmaxKernels kKernels = {kPartLanes, extent, sums, outputs};
+/// The lanes of one part of every group of kSumChains.
+class RowPart {
+ public:
+  RowPart(const UlpsOf& ulps, double flush) : ulps_(ulps), flush_(flush) {}
+
+  void add(const Doubles& got, const Doubles& expected) {
+    const Doubles magnitude_of_got = magnitude(got), zero(0.0), one(1.0);
+    const Doubles reached = chosen(magnitude_of_got > expected, magnitude_of_got, expected);
+    const Doubles ulp = ulp_of(magnitude(reached));
+    const Doubles wanted = chosen(expected == zero, zero, one);
+    most_ += chosen(got == zero, wanted, one) * (ulp * 0.5 + flush_);
+    squares_ += wanted * (ulp * ulp);
+    got_.add(got);
+    expected_.add(expected);
+  }
+
+  void store(std::size_t at, SoftmaxRowChains& row) const {
+    most_.store(row.most + at);
+    squares_.store(row.squares + at);
+    got_.store(at, row.got);
+    expected_.store(at, row.expected);
+  }
+
+ private:
+  struct Sum {
+    Doubles sum, lost;
+
+    void add(const Doubles& term) {
+      const Doubles next = sum + term, taken = next - sum;
+      lost += (sum - (next - taken)) + (term - taken);
+      sum = next;
+    }
+    void store(std::size_t at, SumChains& chains) const {
+      sum.store(chains.sum + at);
+      lost.store(chains.lost + at);
+    }
+  };
+
+  [[nodiscard]] Doubles ulp_of(const Doubles& magnitude) const {
+    const Doubles largest(ulps_.largest), smallest(ulps_.smallest);
+    const Doubles finite = chosen(magnitude < largest, magnitude, largest);
+    const Doubles normal = chosen(finite > smallest, finite, smallest);
+    return Doubles(Part(PartMask(normal.x) & (PartMask{} + 0x7ff0'0000'0000'0000LL))) * ulps_.unit;
+  }
+
+  const UlpsOf& ulps_;
+  Doubles flush_, most_, squares_;
+  Sum got_, expected_;
+};
+
+bool are_below(const float* bound, std::size_t columns, double limit) {
+  LaneMask reached;
+  std::size_t j = 0;
+  for (; j + kPartLanes <= columns; j += kPartLanes) {
+    const Doubles b = widened({PartFloats(*reinterpret_cast<const LoosePartFloats*>(bound + j))});
+    reached = reached | LaneMask{~(b < Doubles(limit)).set};
+  }
+  bool below = !reached.any();
+  for (; j < columns; ++j) {
+    below = below && static_cast<double>(bound[j]) < limit;
+  }
+  return below;
+}
+
+void row_sums(const double* got, const double* expected, const float* bound, std::size_t columns, const UlpsOf& ulps,
+              double flush, double undetermined, SoftmaxRowChains& row) {
+  const std::size_t whole = columns / kSumChains * kSumChains;
+  for (std::size_t part = 0; part < kSumChains; part += kPartLanes) {
+    RowPart sums(ulps, flush);
+    for (std::size_t j = part; j < whole; j += kSumChains) {
+      sums.add(Doubles::load(got + j), Doubles::load(expected + j));
+    }
+    for (std::size_t j = whole; part == 0 && j < columns; ++j) {
+      double one[2][kPartLanes] = {};
+      one[0][0] = got[j];
+      one[1][0] = expected[j];
+      sums.add(Doubles::load(one[0]), Doubles::load(one[1]));
+    }
+    sums.store(part, row);
+  }
+  row.determined = bound == nullptr || are_below(bound, columns, undetermined);
+}
+
+constexpr SoftmaxKernels kKernels = {kPartLanes, extent, sums, outputs, row_sums};
 
 }  // namespace
 

@@ -20,6 +20,27 @@ struct SoftmaxStatistics {
   double factor[3];  ///< y, b, v
 };
 
+inline constexpr std::size_t kSumChains = 8;  ///< of sums that do not wait for each other
+
+/// A compensated sum: what a sum of two loses is exact without asking which is larger (Knuth).
+struct SumChains {
+  double sum[kSumChains], lost[kSumChains];
+};
+
+/// Of a row of outputs and the values that they should have. Element j is in chain j % kSumChains, but for those of the last
+/// columns, which fill no group: these are in the first.
+struct SoftmaxRowChains {
+  SumChains got, expected;
+  double most[kSumChains];     ///< what roundings of the elements leave in their sum, at most
+  double squares[kSumChains];  ///< ulps that elements other than 0 may be rounded in, squared
+  bool determined;             ///< all bounds are below what they were compared with
+};
+
+/// The numbers of an output's format: core::UlpSize.
+struct UlpsOf {
+  double largest, smallest, unit;
+};
+
 struct SoftmaxKernels {
   std::size_t lanes;  ///< rows that are taken at a time
   ScoreExtent (*extent)(const double* x, std::size_t columns, double scale);
@@ -28,6 +49,9 @@ struct SoftmaxKernels {
                TrackedLanes& sum);
   /// y of one row.
   void (*outputs)(const double* x, std::size_t columns, double scale, const SoftmaxStatistics& row, const NormRow& out);
+  /// `bound` null: there are none, and all is determined.
+  void (*row_sums)(const double* got, const double* expected, const float* bound, std::size_t columns, const UlpsOf& ulps,
+                   double flush, double undetermined, SoftmaxRowChains& row);
 };
 
 namespace baseline {

@@ -1,8 +1,8 @@
 #include "reference/softmax_row_sums.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "core/ulp_size.hpp"
+#include "reference/softmax_kernels.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -33,83 +33,33 @@ struct RowSum {
   [[nodiscard]] double excess() const { return std::fabs(sum - expected) / limit; }
 };
 
-constexpr std::size_t kChains = 8;  ///< of sums that do not wait for each other
-
-using Chains = std::array<double, kChains>;
-
-double total(const Chains& chains) {
-  return std::accumulate(chains.begin(), chains.end(), 0.0);
+double total(const double (&chains)[kSumChains]) {
+  return std::accumulate(std::begin(chains), std::end(chains), 0.0);
 }
 
-/// What roundings of a row's elements leave in their sum: at most, and in mean square.
-struct Roundings {
-  double most = 0, square = 0;
-};
-
-Roundings roundings_of(std::span<const double> got, std::span<const double> y, core::Dtype format) {
-  const core::UlpSize size(format);
-  Chains most{}, square{};
-  // Without checks of bounds, which would keep compilers from using vectors.
-  double *const at_most = most.data(), *const squares = square.data();
-  const double *const values = got.data(), *const expected = y.data();
-  const auto add = [&](std::size_t chain, double value, double wanted) {
-    const double magnitude = std::fabs(value);
-    const double ulp = size.of(magnitude > wanted ? magnitude : wanted);
-    const double one = wanted == 0 ? 0.0 : 1.0, other = value == 0 ? one : 1.0;
-    at_most[chain] += other * (ulp / 2 + tolerance::kFlush);
-    squares[chain] += one * (ulp * ulp);
-  };
-  std::size_t j = 0;
-  for (; j + kChains <= y.size(); j += kChains) {
-    for (std::size_t chain = 0; chain < kChains; ++chain) {
-      add(chain, values[j + chain], expected[j + chain]);
-    }
-  }
-  for (; j < y.size(); ++j) {
-    add(0, values[j], expected[j]);
-  }
-  return {total(most), total(square) / 12};
-}
-
-/// Compensated, in chains: what a sum of two loses is exact without asking which is larger (Knuth).
-double sum_of(std::span<const double> x) {
-  Chains chains{}, lost{};
-  double *const sums = chains.data(), *const losses = lost.data();
-  const double* const from = x.data();
-  const auto add = [&](std::size_t chain, double term) {
-    const double next = sums[chain] + term, taken = next - sums[chain];
-    losses[chain] += (sums[chain] - (next - taken)) + (term - taken);
-    sums[chain] = next;
-  };
-  std::size_t j = 0;
-  for (; j + kChains <= x.size(); j += kChains) {
-    for (std::size_t chain = 0; chain < kChains; ++chain) {
-      add(chain, from[j + chain]);
-    }
-  }
-  for (; j < x.size(); ++j) {
-    add(0, from[j]);
-  }
+double total(const SumChains& chains) {
   tolerance::Sum<double> all;
-  for (const double part : chains) {
+  for (const double part : chains.sum) {
     all.add(part);
   }
-  return std::isfinite(all.result()) ? all.result() + total(lost) : all.result();
+  return std::isfinite(all.result()) ? all.result() + total(chains.lost) : all.result();
 }
 
 RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span<const float> bound,
                core::Dtype format) {
   const double n = static_cast<double>(y.size());
-  const Roundings roundings = roundings_of(got, y, format);
-  const bool determined =
-      std::ranges::all_of(bound, [](float b) { return static_cast<double>(b) < kLargestDetermined; });
+  const core::DtypeInfo& info = core::dtype_info(format);
+  const UlpsOf ulps{info.max_finite, std::ldexp(1.0, info.emin), std::ldexp(1.0, -info.fraction_bits)};
+  SoftmaxRowChains chains;
+  softmax_kernels().row_sums(got.data(), y.data(), bound.empty() ? nullptr : bound.data(), y.size(), ulps,
+                             tolerance::kFlush, kLargestDetermined, chains);
   RowSum row;
-  row.sum = sum_of(got);
-  row.expected = sum_of(y);
-  row.counts = determined && row.expected > 0 && std::isfinite(row.sum);
-  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + roundings.most;
+  row.sum = total(chains.got);
+  row.expected = total(chains.expected);
+  row.counts = chains.determined && row.expected > 0 && std::isfinite(row.sum);
+  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + total(chains.most);
   const double relative = (tolerance::kRoundVariance * n / 3 + 16.0 / 3) * kUnit32 * kUnit32;
-  row.predicted = std::sqrt(relative * row.expected * row.expected + roundings.square);
+  row.predicted = std::sqrt(relative * row.expected * row.expected + total(chains.squares) / 12);
   return row;
 }
 

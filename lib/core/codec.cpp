@@ -85,6 +85,14 @@ double encode_fp64(double value, Overflow overflow) noexcept {
   return clamps ? std::copysign(std::numeric_limits<double>::max(), value) : value;
 }
 
+/// To so many bits after the first one, to nearest even. A carry out of the fraction is that of the exponent.
+double round_fraction(double value, int fraction_bits) noexcept {
+  const int cut = std::numeric_limits<double>::digits - 1 - fraction_bits;
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(value), unit = std::uint64_t{1} << cut;
+  const std::uint64_t odd = bits >> cut & 1;
+  return std::bit_cast<double>((bits + (unit / 2 - 1 + odd)) & ~(unit - 1));
+}
+
 double decode_code(std::uint64_t bits, const DtypeInfo& info) noexcept {
   const CodecFormat& format = format_of(info.dtype, Overflow::ieee);
   const auto sign_code = static_cast<std::uint64_t>(format.sign_code);
@@ -164,6 +172,14 @@ double decode(std::uint64_t bits, Dtype dtype) noexcept {
 }
 
 double round_to(double value, Dtype dtype, Overflow overflow, Rounding rounding) noexcept {
+  if (rounding == Rounding::nearest_even && (is_fp8(dtype) || dtype == Dtype::fp16 || dtype == Dtype::bf16)) {
+    const DtypeInfo& info = dtype_info(dtype);
+    const double magnitude = std::fabs(value);
+    const double least_normal = info.min_subnormal * static_cast<double>(std::uint64_t{1} << info.fraction_bits);
+    if (magnitude >= least_normal && magnitude <= info.max_finite) {
+      return round_fraction(value, info.fraction_bits);
+    }
+  }
   return decode(encode(value, dtype, overflow, rounding), dtype);
 }
 

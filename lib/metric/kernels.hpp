@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "metric/accumulators.hpp"
 
@@ -21,6 +22,13 @@ struct ExactSums {
   /// same |y| do, too. Of 16- and 8-bit outputs.
   float settled[kSettled];
   int next_settled;
+};
+
+/// Of some expected values and their bounds.
+struct ScanSums {
+  std::int64_t zeros;
+  float largest_bound;  ///< of those that are numbers
+  bool unknown_bound;   ///< one is NaN
 };
 
 struct Kernels {
@@ -46,6 +54,8 @@ struct Kernels {
   /// then. `magnitude` and `deviation` of the segment are zeros.
   bool (*exact)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model, ExactSums& sums,
                 Histograms& histograms);
+  /// Of any number of elements; `bounds` null: there are none.
+  void (*scan)(const double* expected, const float* bounds, std::size_t size, ScanSums& sums);
 };
 
 namespace baseline {

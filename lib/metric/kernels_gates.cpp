@@ -298,6 +298,6 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
   return model.coherent ? run<false, true>(context) : run<false, false>(context);
 }
 
-const Kernels kKernels = {&norms, &opinions, &gates, &lattice, &terms, &exact};
+const Kernels kKernels = {&norms, &opinions, &gates, &lattice, &terms, &exact, &scan};
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

@@ -19,6 +19,8 @@ void terms(const SegmentView& segment, const ModelConstants& model, const TermCo
 bool exact(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model, ExactSums& sums,
            Histograms& histograms);
 
+void scan(const double* expected, const float* bounds, std::size_t size, ScanSums& sums);
+
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums);
 

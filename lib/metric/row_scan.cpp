@@ -1,13 +1,12 @@
 #include "metric/row_scan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <span>
 
 #include "core/codec.hpp"
+#include "metric/kernels.hpp"
 
 namespace numcheck::metric {
 namespace {
@@ -21,55 +20,6 @@ double largest_of_some(std::span<const double> y) {
     largest = size > largest && size < std::numeric_limits<double>::infinity() ? size : largest;
   }
   return largest;
-}
-
-std::uint64_t zeros_in(std::span<const double> y) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> counts{};  // as long as the numbers that are compared
-  double* const zeros = counts.data();
-  const double* const from = y.data();
-  std::size_t i = 0;
-  for (; i + kLanes <= y.size(); i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      zeros[l] += from[i + l] == 0 ? 1.0 : 0.0;
-    }
-  }
-  for (; i < y.size(); ++i) {
-    zeros[0] += from[i] == 0 ? 1.0 : 0.0;
-  }
-  return static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), 0.0));
-}
-
-/// NaN if one is. In lanes, of which compilers make vectors.
-double largest_bound_in(std::span<const float> a) {
-  constexpr std::size_t kLanes = 16;
-  std::array<float, kLanes> largest_of{};
-  std::array<std::uint32_t, kLanes> unknown_of{};
-  // Without checks of bounds, which would keep compilers from using vectors.
-  float* const largest = largest_of.data();
-  std::uint32_t* const unknown = unknown_of.data();
-  const float* const from = a.data();
-  std::size_t i = 0;
-  for (; i + kLanes <= a.size(); i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      const float x = from[i + l];
-      largest[l] = x > largest[l] ? x : largest[l];
-      unknown[l] |= x != x ? 1U : 0U;
-    }
-  }
-  float most = 0;
-  bool any_unknown = false;
-  const auto take = [&](float x, bool is_unknown) {
-    most = x > most ? x : most;
-    any_unknown = any_unknown || is_unknown;
-  };
-  for (; i < a.size(); ++i) {
-    take(a[i], std::isnan(a[i]));
-  }
-  for (std::size_t l = 0; l < kLanes; ++l) {
-    take(largest[l], unknown[l] != 0);
-  }
-  return any_unknown ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(most);
 }
 
 }  // namespace
@@ -93,13 +43,16 @@ void RowScan::add(const ExpectedRows& rows) {
     return;
   }
   const double largest = largest_of_some(rows.expected);
-  const std::uint64_t zeros = zeros_in(rows.expected);
-  const double bound = largest_bound_in(rows.magnitude);
+  ScanSums sums;
+  kernels().scan(rows.expected.data(), rows.magnitude.empty() ? nullptr : rows.magnitude.data(), rows.expected.size(),
+                 sums);
+  const double bound =
+      sums.unknown_bound ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(sums.largest_bound);
   magnitudes_.add(static_cast<std::size_t>(rows.first * input_.port->cols), rows.expected);
   const std::scoped_lock lock(mutex_);
   largest_ = std::max(largest_, largest);
   largest_bound_ = bound <= largest_bound_ ? largest_bound_ : bound;  // NaN stays
-  zeros_ += zeros;
+  zeros_ += static_cast<std::uint64_t>(sums.zeros);
   varies_ = varies_ || varies;
 }
 

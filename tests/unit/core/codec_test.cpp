@@ -90,6 +90,9 @@ TEST_P(Codec, encodes_like_the_search) {
         const std::uint64_t expected = reference_encode(value, format.dtype, overflow, rounding);
         ASSERT_EQ(core::encode(value, format.dtype, overflow, rounding), expected)
             << describe(format, value, overflow, rounding);
+        ASSERT_EQ(std::bit_cast<std::uint64_t>(core::round_to(value, format.dtype, overflow, rounding)),
+                  std::bit_cast<std::uint64_t>(core::decode(expected, format.dtype)))
+            << describe(format, value, overflow, rounding);
       }
     }
   }
