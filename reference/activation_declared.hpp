@@ -50,14 +50,18 @@ inline constexpr double kSigmoidIsZero = 104;
 inline float saturating_tanh(float x) {
   return std::tanh(x);
 }
+/// `t` = tanh x, and `rest` = 1 - |t|, as they are.
+template <class T>
+tolerance::TrackedOf<T> saturating_tanh(const tolerance::TrackedOf<T>& x, const T& t, const T& rest) {
+  using tolerance::either, tolerance::magnitude;
+  return either(
+      magnitude(x.y) - x.b > T(kTanhIsOne), [&] { return certain<T>(t, rest); },
+      [&] { return tolerance::function_of(x, t, 1 - t * t, T(2.0)); });
+}
 template <class T>
 tolerance::TrackedOf<T> saturating_tanh(const tolerance::TrackedOf<T>& x) {
-  using tolerance::either, tolerance::exponential_of, tolerance::hyperbolic_tangent_of, tolerance::magnitude;
-  const T size = magnitude(x.y);
-  return either(
-      size - x.b > T(kTanhIsOne),
-      [&] { return certain<T>(hyperbolic_tangent_of(x.y), 2 / (exponential_of(2 * size) + 1)); },
-      [&] { return tolerance::hyperbolic_tangent(x); });
+  using tolerance::exponential_of, tolerance::hyperbolic_tangent_of, tolerance::magnitude;
+  return saturating_tanh<T>(x, hyperbolic_tangent_of(x.y), 2 / (exponential_of(2 * magnitude(x.y)) + 1));
 }
 
 /// 1 - t^2 with t = tanh(z).
@@ -125,10 +129,19 @@ inline float constant<float>(double value) {
   return static_cast<float>(value);
 }
 
+/// The argument of gelu's tanh.
+template <class S>
+S gelu_argument(const S& x) {
+  return x * (constant<S>(kGeluLinear) + constant<S>(kGeluCubic) * x * x);
+}
+/// From t = tanh(gelu_argument(x)).
+template <class S>
+S gelu(const S& x, const S& t) {
+  return x * (constant<S>(0.5) + scaled_exactly(t, 0.5));
+}
 template <class S>
 S gelu(const S& x) {
-  const S z = x * (constant<S>(kGeluLinear) + constant<S>(kGeluCubic) * x * x);
-  return x * (constant<S>(0.5) + scaled_exactly(saturating_tanh(z), 0.5));
+  return gelu(x, saturating_tanh(gelu_argument(x)));
 }
 
 template <class S>

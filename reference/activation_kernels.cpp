@@ -14,19 +14,9 @@ constexpr double kTameSize = 0x1p30;  // as kTame
 
 template <Activation f>
 struct Value {
-  static Doubles exact(const Doubles& x) {
-    if constexpr (f == Activation::gelu) {
-      return exact_gelu(x);
-    } else {
-      return exact_quick(x, f == Activation::silu ? 1 : kQuickFactor);
-    }
-  }
+  static Doubles exact(const Doubles& x) { return exact_quick(x, f == Activation::silu ? 1 : kQuickFactor); }
   static TrackedDoubles declared(const Doubles& x) {
-    if constexpr (f == Activation::gelu) {
-      return declared::gelu(TrackedDoubles(x));
-    } else {
-      return declared::quick(TrackedDoubles(x), f == Activation::silu ? 1 : kQuickFactor, declared::Sigmoid::accurate);
-    }
+    return declared::quick(TrackedDoubles(x), f == Activation::silu ? 1 : kQuickFactor, declared::Sigmoid::accurate);
   }
 };
 
@@ -42,9 +32,30 @@ void put(const double* p, double* value, float* magnitude, float* deviation) {
   store_upward(root_of(y.v), deviation);
 }
 
+/// One exponential for all: of e = exp(-2 |z|), tanh |z| is 1 - 2 e / (1 + e), and x (1 + tanh z) / 2 is x / (1 + e), or
+/// x e / (1 + e) of a negative z.
+template <>
+void put<Activation::gelu>(const double* p, double* value, float* magnitudes, float* deviation) {
+  const TrackedDoubles x(Doubles::load(p)), z = declared::gelu_argument(x);
+  const Doubles e = exponential_of(-2.0 * magnitude(z.y)), half = 1.0 / (1.0 + e), rest = e * half;
+  (x.y * chosen(z.y < Doubles(0.0), rest, half)).store(value);
+  if (magnitudes == nullptr) {
+    return;
+  }
+  const Doubles t = hyperbolic_tangent_of(z.y, 2.0 * rest);
+  const TrackedDoubles y = declared::gelu(x, declared::saturating_tanh(z, t, 2.0 * rest));
+  store_upward(y.b, magnitudes);
+  store_upward(root_of(y.v), deviation);
+}
+
 bool all_tame(const double* x, std::size_t count) {
-  bool tame = true;
-  for (std::size_t i = 0; i < count; ++i) {
+  LaneMask wild;
+  std::size_t i = 0;
+  for (; i + kPartLanes <= count; i += kPartLanes) {
+    wild = wild | LaneMask{~(magnitude(Doubles::load(x + i)) < Doubles(kTameSize)).set};
+  }
+  bool tame = !wild.any();
+  for (; i < count; ++i) {
     tame &= x[i] < kTameSize && x[i] > -kTameSize;
   }
   return tame;

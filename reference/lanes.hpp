@@ -134,19 +134,21 @@ inline Doubles exponential_of(const Doubles& a) {
 }
 
 /// tanh of each lane, off by less than 4 ulp (tests/reference/lane_functions_test.cpp): x + x^3 s(x^2) up to 3/8, where the largest
-/// relative error of s is 2^-59 (Chebyshev interpolation in 50 digits), and 1 - 2 / (e^2x + 1) beyond.
-inline Doubles hyperbolic_tangent_of(const Doubles& a) {
+/// relative error of s is 2^-59 (Chebyshev interpolation in 50 digits), and 1 - rest beyond, where rest = 2 / (e^2|x| + 1).
+inline Doubles hyperbolic_tangent_of(const Doubles& a, const Doubles& rest) {
   constexpr double kCoefficients[] = {-0x1.861c26fe060b5p-13, 0x1.2e5b26b41cac6p-11, -0x1.7d273f7e2f224p-10,
                                       0x1.d6cebe48bbf20p-9,   -0x1.226e25b3b82e6p-7, 0x1.664f484c3912dp-6,
                                       -0x1.ba1ba1b9bc59dp-5,  0x1.1111111110f0fp-3,  -0x1.5555555555555p-2};
   const Doubles size = magnitude(a), square = a * a;
-  const Doubles large = 1.0 - 2.0 / (exponential_of(2.0 * size) + 1.0);
   Doubles series = kCoefficients[0];
   for (std::size_t n = 1; n < std::size(kCoefficients); ++n) {
     series = series * square + kCoefficients[n];
   }
-  const Doubles tangent = chosen(size < Doubles(0.375), size + size * (square * series), large);
+  const Doubles tangent = chosen(size < Doubles(0.375), size + size * (square * series), 1.0 - rest);
   return chosen(a < Doubles(0.0), -tangent, tangent);
+}
+inline Doubles hyperbolic_tangent_of(const Doubles& a) {
+  return hyperbolic_tangent_of(a, 2.0 / (exponential_of(2.0 * magnitude(a)) + 1.0));
 }
 
 template <class Yes, class No>

@@ -47,11 +47,11 @@ struct NormKernels {
   std::size_t lanes;  ///< rows that are taken at a time
   /// Interleaves that many rows of `hidden` numbers: out[j lanes + l] = x[l hidden + j].
   void (*interleave)(const double* x, std::size_t hidden, double* out);
-  /// The sum of each row, as RowSum has it, and its extent.
-  void (*sums)(const double* interleaved, std::size_t hidden, TrackedLanes& sum, RowExtent& extent);
+  /// The sum of each row, as RowSum has it, and its extent. `values_only`: without errors.
+  void (*sums)(const double* interleaved, std::size_t hidden, bool values_only, TrackedLanes& sum, RowExtent& extent);
   /// The sum of (x - mean)^2, or of x^2 (`mean` null), as tolerance::Sum has it, and the extent of x.
-  void (*squares)(const double* interleaved, std::size_t hidden, const TrackedLanes* mean, TrackedLanes& sum,
-                  RowExtent& extent);
+  void (*squares)(const double* interleaved, std::size_t hidden, const TrackedLanes* mean, bool values_only,
+                  TrackedLanes& sum, RowExtent& extent);
   /// y of one row. False, and nothing that is left means anything, if a factor of a product is so small that the order in which
   /// three are multiplied decides what underflows.
   bool (*outputs)(const double* x, std::size_t hidden, const NormStatistics& row, const NormColumns& columns,

@@ -1,6 +1,7 @@
 #include "reference/norm_lanes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -61,14 +62,16 @@ bool NormFactors::is_of(const op::Operand& gamma, const op::Operand* beta, const
 
 std::shared_ptr<const NormFactors> NormFactors::of(const op::Operand& gamma, const op::Operand* beta,
                                                    const op::NormParams& p) {
-  constexpr std::size_t kMost = std::size_t{1} << 16;  // columns: each thread keeps some megabytes
-  thread_local std::shared_ptr<const NormFactors> last;
-  if (last != nullptr && last->is_of(gamma, beta, p)) {
-    return last;
+  constexpr std::size_t kMost = std::size_t{1} << 16;                   // columns: each thread keeps some megabytes
+  thread_local std::array<std::shared_ptr<const NormFactors>, 2> last;  // stored numbers, and unrounded ones
+  for (const auto& known : last) {
+    if (known != nullptr && known->is_of(gamma, beta, p)) {
+      return known;
+    }
   }
   std::shared_ptr<const NormFactors> factors(new NormFactors(gamma, beta, p));
   if (gamma.elements() <= kMost) {
-    last = factors;
+    last[1] = std::exchange(last[0], factors);
   }
   return factors;
 }
@@ -77,9 +80,10 @@ NormColumns NormFactors::columns() const {
   return {value_.data(), bound_.data(), variance_.data(), beta_.empty() ? nullptr : beta_.data()};
 }
 
-NormLanes::NormLanes(const op::Operand& x, std::shared_ptr<const NormFactors> factors, double epsilon)
+NormLanes::NormLanes(const op::Operand& x, std::shared_ptr<const NormFactors> factors, double epsilon, bool values_only)
     : x_(x),
       epsilon_(epsilon),
+      values_only_(values_only),
       kernels_(norm_kernels()),
       factors_(std::move(factors)),
       columns_(factors_->columns()) {}
@@ -94,13 +98,13 @@ std::optional<std::vector<NormLanes::Statistics>> NormLanes::statistics(std::siz
   TrackedLanes sum, squares, mean;
   RowExtent extent;
   if (columns_.beta != nullptr) {
-    kernels_.sums(numbers.data(), hidden, sum, extent);
+    kernels_.sums(numbers.data(), hidden, values_only_, sum, extent);
     for (std::size_t l = 0; l < lanes(); ++l) {
       const Tracked of_row = divided_by_count(Tracked(sum.y[l], sum.b[l], sum.v[l]), hidden);
       mean.y[l] = of_row.y, mean.b[l] = of_row.b, mean.v[l] = of_row.v;
     }
   }
-  kernels_.squares(numbers.data(), hidden, columns_.beta == nullptr ? nullptr : &mean, squares, extent);
+  kernels_.squares(numbers.data(), hidden, columns_.beta == nullptr ? nullptr : &mean, values_only_, squares, extent);
   std::vector<Statistics> rows(lanes());
   for (std::size_t l = 0; l < lanes(); ++l) {
     Statistics& row = rows[l];
@@ -125,8 +129,7 @@ bool NormLanes::set(std::size_t row, const Statistics& statistics, TrackedOutput
   const std::size_t at = row * hidden;
   const Tracked &mean = statistics.mean, &rsigma = statistics.rsigma;
   return kernels_.outputs(x_.data + at, hidden,
-                          {{mean.y, mean.b, mean.v}, {rsigma.y, rsigma.b, rsigma.v}, statistics.absolute},
-                          columns_,
+                          {{mean.y, mean.b, mean.v}, {rsigma.y, rsigma.b, rsigma.v}, statistics.absolute}, columns_,
                           {y.value_at(at), y.magnitude_at(at), y.deviation_at(at), y.terms_at(at)});
 }
 

@@ -21,7 +21,7 @@ namespace numcheck::reference {
 /// gamma' and beta of all columns, which blocks of rows share.
 class NormFactors {
  public:
-  /// Those of the same parameters and numbers as in this thread's last call, if they are; `beta` null: RMSNorm.
+  /// Those of one of this thread's last two calls, if parameters and numbers are the same; `beta` null: RMSNorm.
   [[nodiscard]] static std::shared_ptr<const NormFactors> of(const op::Operand& gamma, const op::Operand* beta,
                                                              const op::NormParams& p);
 
@@ -55,7 +55,8 @@ class NormFactors {
 /// overflows or underflows. The caller takes the other rows one by one.
 class NormLanes {
  public:
-  NormLanes(const op::Operand& x, std::shared_ptr<const NormFactors> factors, double epsilon);
+  /// `values_only`: statistics come without their errors.
+  NormLanes(const op::Operand& x, std::shared_ptr<const NormFactors> factors, double epsilon, bool values_only);
 
   /// How many rows are taken at a time.
   [[nodiscard]] std::size_t lanes() const { return kernels_.lanes; }
@@ -89,6 +90,7 @@ class NormLanes {
 
   const op::Operand& x_;
   double epsilon_;
+  bool values_only_;
   const NormKernels& kernels_;
   std::shared_ptr<const NormFactors> factors_;
   NormColumns columns_;

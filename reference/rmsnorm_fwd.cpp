@@ -58,7 +58,7 @@ void normalise(const Problem& problem, Outputs& out) {
     core::parallel_for(open.size(), [&](std::size_t i) { normalise_row<Scalar>(problem, factors, i, open, out); });
   } else {  // lanes have errors, which values alone do not keep
     const auto factors = NormFactors::of(problem.gamma, nullptr, problem.p);
-    const NormLanes lanes(problem.x, factors, epsilon_of(problem.p));
+    const NormLanes lanes(problem.x, factors, epsilon_of(problem.p), std::is_same_v<Scalar, double>);
     lanes.for_each_row(
         [&](std::size_t i, const NormLanes::Statistics& row) {
           out.rsigma.set(i, row.rsigma);

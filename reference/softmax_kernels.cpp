@@ -64,16 +64,14 @@ void put(const double* x, double scale, const SoftmaxStatistics& row, double* va
       exponential_of_score(Doubles::load(x), Doubles(scale), Doubles(row.maximum), Doubles(row.bound));
   const TrackedDoubles y = softmax_probability(e * factor);
   y.y.store(value);
-  if (magnitude != nullptr) {
-    store_upward(y.b, magnitude);
-    store_upward(root_of(y.v), deviation);
-  }
+  store_upward(y.b, magnitude);
+  store_upward(root_of(y.v), deviation);
 }
 
 void outputs(const double* x, std::size_t columns, double scale, const SoftmaxStatistics& row, const NormRow& out) {
   std::size_t j = 0;
   for (; j + kPartLanes <= columns; j += kPartLanes) {
-    put(x + j, scale, row, out.value + j, after(out.magnitude, j), after(out.deviation, j));
+    put(x + j, scale, row, out.value + j, out.magnitude + j, out.deviation + j);
   }
   if (j < columns) {
     double rest[kPartLanes] = {}, value[kPartLanes];
@@ -84,11 +82,40 @@ void outputs(const double* x, std::size_t columns, double scale, const SoftmaxSt
     put(rest, scale, row, value, magnitude, deviation);
     for (std::size_t l = 0; j + l < columns; ++l) {
       out.value[j + l] = value[l];
-      if (out.magnitude != nullptr) {
-        out.magnitude[j + l] = magnitude[l];
-        out.deviation[j + l] = deviation[l];
-      }
+      out.magnitude[j + l] = magnitude[l];
+      out.deviation[j + l] = deviation[l];
     }
+  }
+}
+
+void values(const double* x, std::size_t columns, double scale, double maximum, double* value) {
+  const std::size_t whole = columns / kSumChains * kSumChains;
+  double rest[kSumChains], power[kSumChains] = {};
+  for (std::size_t l = 0; l < kSumChains; ++l) {
+    rest[l] = whole + l < columns ? x[whole + l] : 0;
+  }
+  double chains[kSumChains] = {};
+  for (std::size_t part = 0; part < kSumChains; part += kPartLanes) {
+    tolerance::CompensatedSum<Doubles> sum;
+    for (std::size_t j = part; j < whole; j += kSumChains) {
+      const Doubles e = exponential_of(Doubles::load(x + j) * scale - maximum);
+      e.store(value + j);
+      sum.add(e);
+    }
+    sum.result().store(chains + part);
+    exponential_of(Doubles::load(rest + part) * scale - maximum).store(power + part);
+  }
+  tolerance::CompensatedSum<double> sum;
+  for (std::size_t l = 0; l < kSumChains; ++l) {
+    sum.add(chains[l]);
+    if (whole + l < columns) {
+      sum.add(power[l]);
+      value[whole + l] = power[l];
+    }
+  }
+  const double factor = 1 / sum.result();
+  for (std::size_t j = 0; j < columns; ++j) {
+    value[j] *= factor;
   }
 }
 
@@ -175,7 +202,7 @@ void row_sums(const double* got, const double* expected, const float* bound, std
   row.determined = bound == nullptr || are_below(bound, columns, undetermined);
 }
 
-constexpr SoftmaxKernels kKernels = {kPartLanes, extent, sums, outputs, row_sums};
+constexpr SoftmaxKernels kKernels = {kPartLanes, extent, sums, outputs, values, row_sums};
 
 }  // namespace
 

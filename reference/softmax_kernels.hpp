@@ -49,9 +49,11 @@ struct SoftmaxKernels {
                TrackedLanes& sum);
   /// y of one row.
   void (*outputs)(const double* x, std::size_t columns, double scale, const SoftmaxStatistics& row, const NormRow& out);
+  /// y of one row without errors.
+  void (*values)(const double* x, std::size_t columns, double scale, double maximum, double* value);
   /// `bound` null: there are none, and all is determined.
-  void (*row_sums)(const double* got, const double* expected, const float* bound, std::size_t columns, const UlpsOf& ulps,
-                   double flush, double undetermined, SoftmaxRowChains& row);
+  void (*row_sums)(const double* got, const double* expected, const float* bound, std::size_t columns,
+                   const UlpsOf& ulps, double flush, double undetermined, SoftmaxRowChains& row);
 };
 
 namespace baseline {

@@ -68,13 +68,20 @@ std::bitset<TrackedLanes::kMost> softmax_rows(std::span<const SoftmaxRow> rows, 
   if (taken.empty()) {
     return set;
   }
+  const double scale = rows.front().scale;
+  if (y.magnitude_at(first) == nullptr) {  // values alone
+    for (const TakenRow& row : taken) {
+      kernels.values(rows[row.index].x, columns, scale, row.extent.largest, y.value_at(first + row.index * columns));
+      set.set(row.index);
+    }
+    return set;
+  }
   std::array<double, TrackedLanes::kMost> maximum{}, bound{};
   for (std::size_t l = 0; l < kernels.lanes; ++l) {
     maximum[l] = taken[std::min(l, taken.size() - 1)].extent.largest;
     // That of the product that is the largest score.
     bound[l] = Tracked::rounded32(maximum[l], 0, 0).with_underflow(tolerance::kUnderflow).b;
   }
-  const double scale = rows.front().scale;
   thread_local std::vector<double> interleaved;
   interleaved.resize(columns * kernels.lanes);
   norm_kernels().interleave(numbers_of(rows, taken, columns, kernels.lanes), columns, interleaved.data());

@@ -1,11 +1,13 @@
 #include "core/codec.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "core/codec_code.hpp"
 #include "core/codec_integer.hpp"
@@ -234,6 +236,18 @@ void decode(std::span<const std::byte> bytes, Dtype dtype, std::span<double> val
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = table[std::to_integer<std::size_t>(bytes[i])];
   }
+}
+
+void narrow(std::span<const std::byte> fp32, Dtype dtype, std::span<std::byte> bytes, Overflow overflow) {
+  const std::size_t count = fp32.size() / sizeof(float);
+  check_size(count, bytes.size(), dtype_info(dtype));
+  if (dtype == Dtype::bf16 && overflow == Overflow::ieee) {
+    return kernels().fp32_to_bf16(fp32.data(), count, bytes.data());
+  }
+  thread_local std::vector<double> values;
+  values.resize(std::max(values.size(), count));
+  decode(fp32, Dtype::fp32, std::span(values).first(count));
+  encode(std::span(values).first(count), dtype, bytes, overflow);
 }
 
 }  // namespace numcheck::core

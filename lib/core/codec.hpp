@@ -36,4 +36,8 @@ void encode(std::span<const double> values, Dtype dtype, std::span<std::byte> by
             Rounding rounding = Rounding::nearest_even);
 void decode(std::span<const std::byte> bytes, Dtype dtype, std::span<double> values);
 
+/// encode(decode(fp32)): FP32 numbers in a narrower format, to nearest even.
+void narrow(std::span<const std::byte> fp32, Dtype dtype, std::span<std::byte> bytes,
+            Overflow overflow = Overflow::ieee);
+
 }  // namespace numcheck::core

@@ -94,7 +94,17 @@ void decode_fp16(const void* words, std::size_t count, double* values) {
   }
 }
 
-constexpr CodecKernels kKernels = {encode, encode_fp32, decode_fp32, decode_bf16, decode_fp16};
+/// To nearest even: a carry out of the fraction is that of the exponent, up to infinity.
+void fp32_to_bf16(const void* words, std::size_t count, void* narrow) {
+  constexpr std::uint32_t kMagnitude = 0x7FFF'FFFF, kInfinity = 0x7F80'0000, kNan = 0x7FFF;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto word = load<std::uint32_t>(words, i);
+    const std::uint32_t nearest = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
+    store(static_cast<std::uint16_t>((word & kMagnitude) > kInfinity ? kNan : nearest), narrow, i);
+  }
+}
+
+constexpr CodecKernels kKernels = {encode, encode_fp32, decode_fp32, decode_bf16, decode_fp16, fp32_to_bf16};
 
 }  // namespace
 

@@ -33,6 +33,7 @@ struct CodecKernels {
   void (*decode_fp32)(const void* words, std::size_t count, double* values);
   void (*decode_bf16)(const void* words, std::size_t count, double* values);
   void (*decode_fp16)(const void* words, std::size_t count, double* values);
+  void (*fp32_to_bf16)(const void* words, std::size_t count, void* narrow);  ///< nearest even, IEEE overflow
 };
 
 namespace baseline {

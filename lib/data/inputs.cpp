@@ -135,11 +135,10 @@ Drawn draw_port(const op::Port& port, const Distribution& distribution, const co
     const std::span<double> values = room_for(count);
     generate(distribution, stream, first, values, lie);
     core::encode(values, port.dtype, bytes.subspan(offset, count * element), overflow);
-    const double of_run = core::largest_finite(values);
-    const bool all_finite = std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
+    const core::Magnitudes of_run = core::magnitudes_of(values);
     const std::scoped_lock lock(mutex);
-    drawn.largest = std::max(drawn.largest, of_run);
-    drawn.all_finite = drawn.all_finite && all_finite;
+    drawn.largest = std::max(drawn.largest, of_run.largest);
+    drawn.all_finite = drawn.all_finite && of_run.all_finite;
   });
   return drawn;
 }
@@ -152,8 +151,13 @@ void convert_port(const op::Port& from, std::span<const std::byte> stored, const
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   const std::span<const std::byte> numbers = stored.subspan(static_cast<std::size_t>(from.offset_bytes));
   for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
+    const std::span<const std::byte> of_run = numbers.subspan(first * wide, count * wide);
+    if (from.dtype == core::Dtype::fp32) {
+      core::narrow(of_run, port.dtype, bytes.subspan(offset, count * element), overflow);
+      return;
+    }
     const std::span<double> values = room_for(count);
-    core::decode(numbers.subspan(first * wide, count * wide), from.dtype, values);
+    core::decode(of_run, from.dtype, values);
     core::encode(values, port.dtype, bytes.subspan(offset, count * element), overflow);
   });
 }

@@ -27,6 +27,7 @@ struct ExactSums {
 /// Of some expected values and their bounds.
 struct ScanSums {
   std::int64_t zeros;
+  double largest;       ///< finite |y|
   float largest_bound;  ///< of those that are numbers
   bool unknown_bound;   ///< one is NaN
 };

@@ -9,21 +9,6 @@
 #include "metric/kernels.hpp"
 
 namespace numcheck::metric {
-namespace {
-
-/// Finite |y|, of one in eight: no more than the largest.
-double largest_of_some(std::span<const double> y) {
-  constexpr std::size_t kStride = 8;
-  double largest = 0;
-  for (std::size_t i = 0; i < y.size(); i += kStride) {
-    const double size = std::fabs(y[i]);
-    largest = size > largest && size < std::numeric_limits<double>::infinity() ? size : largest;
-  }
-  return largest;
-}
-
-}  // namespace
-
 RowScan::RowScan(const CompareInput& input)
     : input_(input), magnitudes_(static_cast<std::size_t>(input.port->elements())) {}
 
@@ -42,7 +27,6 @@ void RowScan::add(const ExpectedRows& rows) {
     varies_ = varies_ || varies;
     return;
   }
-  const double largest = largest_of_some(rows.expected);
   ScanSums sums;
   kernels().scan(rows.expected.data(), rows.magnitude.empty() ? nullptr : rows.magnitude.data(), rows.expected.size(),
                  sums);
@@ -50,7 +34,7 @@ void RowScan::add(const ExpectedRows& rows) {
       sums.unknown_bound ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(sums.largest_bound);
   magnitudes_.add(static_cast<std::size_t>(rows.first * input_.port->cols), rows.expected);
   const std::scoped_lock lock(mutex_);
-  largest_ = std::max(largest_, largest);
+  largest_ = std::max(largest_, sums.largest);
   largest_bound_ = bound <= largest_bound_ ? largest_bound_ : bound;  // NaN stays
   zeros_ += static_cast<std::uint64_t>(sums.zeros);
   varies_ = varies_ || varies;

@@ -50,7 +50,7 @@ class GroupBuilder {
                                         std::size_t number);
   [[nodiscard]] Stored store_generated(const plan::Case& c, const std::vector<op::Port>& ports, const op::Port& port,
                                        std::size_t number);
-  /// Whether the port is drawn block by block, each time that it is stored: nobody asks for its doubles.
+  /// Whether the port is drawn block by block: nobody asks for its doubles.
   [[nodiscard]] bool is_drawn_in_blocks(const std::vector<op::Port>& ports, const op::Port& port) const;
   [[nodiscard]] Stored store_blocks(const plan::Case& c, const op::Port& port);
   /// Operands for an op whose derived inputs know only amaxes: of those that are drawn in blocks, the amax stands for all
@@ -58,6 +58,8 @@ class GroupBuilder {
   [[nodiscard]] std::vector<op::Operand> with_amaxes(const plan::Case& c, const std::vector<op::Port>& ports,
                                                      const Rounding* rounding, std::vector<SharedDoubles>& owners);
   data::Drawn draw_blocks(const plan::Case& c, const op::Port& port, std::span<std::byte> bytes) const;
+  /// An operand that is drawn in blocks joins those of the group.
+  void note_drawn(const op::Port& port, const data::Drawn& drawn);
   /// Derived from the rounding's operands so far.
   [[nodiscard]] Stored store_derived(const plan::Case& c, const std::vector<op::Port>& ports, const Rounding& rounding,
                                      const op::Port& port, std::size_t number, const std::string& rounding_key);
@@ -83,7 +85,7 @@ class GroupBuilder {
   std::map<std::string, std::shared_ptr<worker::SharedBlock>> stored_;
   std::map<std::string, Stored> derived_;                      ///< per layout and rounding
   std::map<std::string, double> largest_;                      ///< per output and rounding
-  std::map<std::string, PackedOperand, std::less<>> in_fp32_;  ///< of these, as a case stores them
+  std::map<std::string, PackedOperand, std::less<>> in_fp32_;  ///< of these, as a case stores them, or by themselves
   std::map<std::string, data::Drawn, std::less<>>
       in_blocks_;  ///< ports that are drawn so, with their largest magnitude
 };

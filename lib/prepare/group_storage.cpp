@@ -146,20 +146,33 @@ GroupBuilder::Stored GroupBuilder::store_blocks(const plan::Case& c, const op::P
   }
   block = allocate_(port.extent_bytes(), worker::use_of(port));
   const std::span<std::byte> bytes = block->bytes().first(port.extent_bytes());
-  if (const auto drawn = in_fp32_.find(port.name); drawn != in_fp32_.end()) {
-    const core::Span span("store", port.name);
-    data::convert_port(drawn->second.port, drawn->second.bytes, port, bytes);
+  const bool is_known = in_fp32_.contains(port.name);
+  if (port.dtype == core::Dtype::fp32 && !is_known) {
+    note_drawn(port, draw_blocks(c, port, bytes));
+    if (port.is_dense()) {
+      in_fp32_.emplace(port.name, PackedOperand{port, bytes, block});
+    }
     return {.block = block};
   }
-  const data::Drawn drawn = draw_blocks(c, port, bytes);
-  if (port.dtype == core::Dtype::fp32 && port.is_dense()) {
-    in_fp32_.emplace(port.name, PackedOperand{port, bytes, block});
+  if (!is_known) {
+    const op::Port dense = as_fp32(port);
+    const auto numbers = std::make_shared<core::Buffer<std::byte>>(dense.extent_bytes());
+    note_drawn(port, draw_blocks(c, dense, numbers->span()));
+    const PackedOperand drawn{dense, numbers->span(), numbers};
+    in_fp32_.emplace(port.name, drawn);
+    group_.drawn.emplace(port.name, drawn);
   }
+  const core::Span span("store", port.name);
+  const PackedOperand& drawn = in_fp32_.find(port.name)->second;
+  data::convert_port(drawn.port, drawn.bytes, port, bytes);
+  return {.block = block};
+}
+
+void GroupBuilder::note_drawn(const op::Port& port, const data::Drawn& drawn) {
   if (in_blocks_.emplace(port.name, drawn).second) {
     group_.unrounded.push_back({port.name, nullptr, port.batch, port.rows, port.cols, 1});
     group_.unrounded_owners.emplace_back();
   }
-  return {.block = block};
 }
 
 std::vector<op::Operand> GroupBuilder::with_amaxes(const plan::Case& c, const std::vector<op::Port>& ports,
@@ -197,11 +210,9 @@ void GroupBuilder::finish(const plan::Case& c) {
         return !packed.empty() && packed.port.name == port.name && packed.port.dtype == core::Dtype::fp32;
       });
     });
-    if (in_blocks_.contains(port.name) && !is_stored) {
-      const op::Port dense = as_fp32(port);
-      const auto bytes = std::make_shared<core::Buffer<std::byte>>(dense.extent_bytes());
-      draw_blocks(c, dense, bytes->span());
-      group_.drawn.emplace(port.name, PackedOperand{dense, bytes->span(), bytes});
+    if (is_stored) {
+      in_fp32_.erase(std::string(port.name));
+      group_.drawn.erase(std::string(port.name));
     }
   }
 }

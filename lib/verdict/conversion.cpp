@@ -41,10 +41,13 @@ bool may_overflow(const EvaluationContext& context, core::Dtype format) {
 
 core::Buffer<double> convert(const op::Operand& operand, const model::Conversion& conversion) {
   core::Buffer<double> to(operand.elements());
+  const auto element = static_cast<std::size_t>(core::dtype_info(conversion.format).storage_bytes);
   core::parallel_chunks(to.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      to[i] = core::round_to(operand.data[i], conversion.format, core::Overflow::ieee, conversion.rounding);
-    }
+    thread_local std::vector<std::byte> words;
+    words.resize((end - begin) * element);
+    core::encode({operand.data + begin, end - begin}, conversion.format, words, core::Overflow::ieee,
+                 conversion.rounding);
+    core::decode(words, conversion.format, to.span().subspan(begin, end - begin));
   });
   return to;
 }

@@ -167,6 +167,27 @@ TEST_P(Codec, bulk_decode_equals_scalar_on_every_set) {
   }
 }
 
+TEST_P(Codec, narrow_fp32_numbers_are_rounded_on_every_set) {
+  const ReferenceFormat& format = GetParam();
+  std::vector<double> values = values_around_codes(format);
+  std::vector<std::byte> fp32(values.size() * sizeof(float));
+  core::encode(values, Dtype::fp32, fp32);
+  core::decode(fp32, Dtype::fp32, values);
+  const auto width = static_cast<std::size_t>(core::dtype_info(format.dtype).storage_bytes);
+  std::vector<std::byte> expected(values.size() * width), narrow(expected.size() + 1);
+  const std::span<std::byte> unaligned = std::span(narrow).subspan(1);
+  for (const core::Isa isa : kIsas) {
+    if (core::force_isa(isa) != isa) {
+      continue;
+    }
+    for (const Overflow overflow : kOverflows) {
+      core::encode(values, format.dtype, expected, overflow);
+      core::narrow(fp32, format.dtype, unaligned, overflow);
+      EXPECT_TRUE(std::ranges::equal(expected, unaligned)) << static_cast<int>(isa);
+    }
+  }
+}
+
 TEST_P(Codec, every_length_is_complete) {
   const Dtype dtype = GetParam().dtype;
   const auto width = static_cast<std::size_t>(core::dtype_info(dtype).storage_bytes);
