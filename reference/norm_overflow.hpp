@@ -2,7 +2,8 @@
 // statistics that it stores show that:
 //
 //   no overflow           mu and rsigma, and y from them, as anywhere else
-//   the squares overflow  rsigma = 1 / sqrt(inf) = 0, so y = 0 gamma' + beta
+//   the squares overflow  rsigma = 1 / sqrt(inf) = 0, so y = 0 gamma' + beta; or an element as anywhere else, where threads merge
+//                         the row's sums in different orders (cuDNN 9.14 and 9.19 on an H200: of a row of three, the largest)
 //
 // Nothing is asked of the row if the sum of its elements has overflowed, or both E x^2 and mu^2, whose difference is NaN.
 #pragma once

@@ -48,7 +48,7 @@ struct PipelineOptions {
   worker::WorkerOptions workers;
   std::uint64_t memory_bytes = 0;         ///< host memory for tensors; 0: machine default
   double reference_flops_limit = 1.5e12;  ///< of products: above it, the reference covers a sample of the outputs
-  double no_wait_flops = 1e10;            ///< per thread: smaller groups do not wait to hear whether they can run
+  double no_wait_flops = 2e10;            ///< per thread: smaller groups do not wait to hear whether they can run
   std::size_t stop_after_failures = 0;    ///< 0: never
   double budget_s = 0;                    ///< no case starts after this time, and cheap ones run first; 0: no limit
   bool all_maps = false;                  ///< maps of errors also for outputs that pass

@@ -104,7 +104,7 @@ TEST(NormFwd, is_judged_where_squares_may_overflow) {
   EXPECT_NEAR(value_of(expected, "rsigma")[0], 0x1p-64, 0x1p-100);
   EXPECT_NEAR(value_of(expected, "y")[0], 1.5, 1e-6);
   EXPECT_TRUE(settle(problem, rows, expected, {}).empty()) << "nothing has overflowed";
-  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"rsigma", {0, 1}}});
+  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"rsigma", {0, 1}}, {"y", {0.5, 0.25, 0, 1}}});
   ASSERT_EQ(lost.size(), 3U) << "rsigma and y of the first row";
   EXPECT_TRUE(std::ranges::all_of(lost, &op::Settled::asked));
   EXPECT_EQ(lost[0].value, 0);
@@ -113,12 +113,25 @@ TEST(NormFwd, is_judged_where_squares_may_overflow) {
   EXPECT_TRUE(settle(problem, rows, expected, {{"rsigma", {kNan, 1}}}).empty()) << "E x^2 - mu^2 is no NaN for mu = 0";
 }
 
+TEST(NormFwd, may_be_right_beside_an_rsigma_that_overflowed) {
+  const Inputs rows = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0.5, 0.25}}};
+  const Problem problem = problem_of(rows_of<Layernorm>(2, 2, 0));
+  const op::Values expected = evaluate(problem, rows);
+  const auto settled = [&](const Numbers& y) {
+    return settle(problem, rows, expected, {{"rsigma", {0, 1}}, {"y", y}}).size();
+  };
+  EXPECT_EQ(settled({1.5, -0.75, 0, 1}), 1U) << "y is judged as if nothing had overflowed";
+  EXPECT_EQ(settled({1.4, 0.2, 0, 1}), 2U) << "each element by itself";
+  EXPECT_EQ(settled({0.6, 0.2, 0, 1}), 3U);
+  EXPECT_EQ(settled({kNan, kNan, 0, 1}), 3U);
+}
+
 TEST(RmsnormFwd, is_zero_where_squares_overflow) {
   const Inputs rows = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, kInfinity}}};
   const Problem problem = problem_of(rows_of<Rmsnorm>(2, 2, 0));
   const op::Values expected = evaluate(problem, rows);
   EXPECT_TRUE(settle(problem, rows, expected, {{"rsigma", {kNan, 1}}}).empty()) << "squares make no NaN";
-  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"rsigma", {0, 1}}});
+  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"rsigma", {0, 1}}, {"y", {0, kNan, 0, 1}}});
   ASSERT_EQ(lost.size(), 3U);
   EXPECT_EQ(lost[1].value, 0);
   EXPECT_TRUE(std::isnan(lost[2].value)) << "0 times infinity";
@@ -142,7 +155,8 @@ TEST(LayernormFwd, asks_nothing_where_a_distance_from_the_mean_overflows) {
       {"x", {0x1.8p127, -0x1.8p127, 1, 0x1p126}}, {"gamma", {1, 1, 1, 1}}, {"beta", {0, -kInfinity, -kInfinity, 0}}};
   const Problem problem = problem_of(rows_of<Layernorm>(1, 4, 1));
   const op::Values expected = evaluate(problem, rows);
-  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"mu", {0x1p124}}, {"rsigma", {0}}});
+  const std::vector<op::Settled> lost =
+      settle(problem, rows, expected, {{"mu", {0x1p124}}, {"rsigma", {0}}, {"y", {0, -kInfinity, -kInfinity, 0}}});
   ASSERT_EQ(lost.size(), 5U);
   EXPECT_FALSE(lost[2].asked);
   EXPECT_TRUE(std::isfinite(lost[2].value)) << "an infinity would be expected whatever is asked";
