@@ -8,6 +8,7 @@
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "model/expected_class.hpp"
+#include "op/gemm.hpp"
 
 namespace numcheck::prepare {
 namespace {
@@ -61,6 +62,17 @@ std::uint64_t extent_of(const std::vector<op::Port>& ports) {
   return sum;
 }
 
+/// Elements of the outputs that are not integers.
+std::uint64_t numbers_in_outputs(const std::vector<op::Port>& ports) {
+  std::uint64_t count = 0;
+  for (const op::Port& port : ports) {
+    count += port.role == op::Role::output && !core::is_integer(port.dtype)
+                 ? static_cast<std::uint64_t>(port.elements())
+                 : 0;
+  }
+  return count;
+}
+
 std::string rounding_text(const std::vector<op::Port>& ports) {
   std::string text;
   for (const op::Port& port : ports) {
@@ -86,9 +98,29 @@ bool may_convert(const plan::Case& c) {
   return expected != model::PrecisionClass::native && expected != model::PrecisionClass::fp32;
 }
 
-// Bytes per element: unrounded double; decoded double; value (8) and the two FP32 yardsticks (8) of an output.
+// Bytes per element: a number of any kind as a double; the two FP32 yardsticks of an output.
 constexpr std::uint64_t kDouble = sizeof(double);
 constexpr std::uint64_t kYardsticks = 2 * sizeof(float);
+
+/// Whether inputs are stored as other numbers than were drawn, so that both are kept, and values for both.
+bool rounds(const std::vector<op::Port>& ports) {
+  return std::ranges::any_of(ports, [](const op::Port& port) {
+    return port.role == op::Role::input &&
+           core::dtype_info(port.dtype).storage_bytes < core::dtype_info(core::Dtype::fp32).storage_bytes;
+  });
+}
+
+/// Of all outputs, for all roundings together: yardsticks of products, of which a sample is enough for the total error; otherwise what
+/// was decoded for the op's own gates, and values for unrounded inputs or of a mistake, one at a time. Of integers little is asked.
+std::uint64_t shared_output_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
+  return numbers_in_outputs(ports) * (c.op == &op::gemm() ? kYardsticks : 2 * kDouble);
+}
+
+/// Of each rounding: the values, and yardsticks unless they are shared.
+std::uint64_t own_output_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
+  return elements_of(ports, op::Role::output) * kDouble +
+         (c.op == &op::gemm() ? 0 : numbers_in_outputs(ports) * kYardsticks);
+}
 
 /// Of the converted operands and what they yield.
 std::uint64_t converted_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
@@ -163,15 +195,15 @@ std::uint64_t estimate_case_bytes(const plan::Case& c, bool streams) {
   if (streams) {
     return drawn_bytes(ports, [](const op::Port& port) { return port.dtype == core::Dtype::fp32; }) + extent_of(ports);
   }
-  return elements_of(ports, op::Role::input) * 2 * kDouble +
-         (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports) +
+  return elements_of(ports, op::Role::input) * (rounds(ports) ? 2 : 1) * kDouble + shared_output_bytes(c, ports) +
+         own_output_bytes(c, ports) + judged_twice(ports) * (kDouble + kYardsticks) + extent_of(ports) +
          converted_bytes(c, ports);
 }
 
 std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group, bool streams) {
   const auto in_fp32 = [&](const op::Port& port) { return is_stored_in_fp32(cases, group.cases, port); };
   std::set<std::string> roundings;
-  std::uint64_t bytes = 0, converted = 0;
+  std::uint64_t bytes = 0, converted = 0, shared = 0;
   for (const std::size_t index : group.cases) {
     const plan::Case& c = cases[index];
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
@@ -182,16 +214,15 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
     }
     converted = std::max(converted, converted_bytes(c, ports));
     if (roundings.empty()) {
-      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * kYardsticks;
+      bytes += elements_of(ports, op::Role::input) * kDouble;
     }
+    shared = std::max(shared, shared_output_bytes(c, ports));
     if (roundings.insert(rounding_text(ports)).second) {
-      // Ops without products have yardsticks and perhaps ideal values of their own for every rounding.
-      const std::uint64_t output = kDouble + (c.op->multiplies_matrices ? 0 : kYardsticks + kDouble);
-      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * output +
+      bytes += elements_of(ports, op::Role::input) * (rounds(ports) ? kDouble : 0) + own_output_bytes(c, ports) +
                judged_twice(ports) * (kDouble + kYardsticks);
     }
   }
-  return bytes + converted;
+  return bytes + converted + shared;
 }
 
 std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,

@@ -56,7 +56,7 @@ std::size_t groups_ahead(const std::vector<plan::Case>& cases, const PipelineOpt
 class Pipeline {
  public:
   Pipeline(const std::vector<plan::Case>& cases, prepare::Catalog catalog, const PipelineOptions& options,
-           worker::WorkerPool& pool)
+           worker::WorkerPool& pool, bool is_last)
       : cases_(cases),
         catalog_(catalog),
         options_(options),
@@ -65,6 +65,7 @@ class Pipeline {
         memory_(budget_ - to_keep(budget_), groups_ahead(cases, options)),
         results_(cases, options),
         pool_(pool),
+        is_last_(is_last),
         stop_(options, results_, pool),
         flights_(cases, options, handshake_, results_, stop_, pool),
         work_(cases, catalog, options, flights_, results_, stop_, pool) {}
@@ -115,6 +116,9 @@ class Pipeline {
       run_group(groups[i]);
     }
     run_admitted();
+    if (is_last_) {
+      pool_.expect_no_more();
+    }
     {
       const core::Span span("wait for cases");
       flights_.wait_idle();
@@ -260,6 +264,7 @@ class Pipeline {
   MemoryGate memory_;
   ResultCollector results_;
   worker::WorkerPool& pool_;
+  bool is_last_;  ///< that uses the pool
   StopControl stop_;
   std::optional<Survey> survey_;
   std::optional<Handshake> handshake_;
@@ -277,12 +282,13 @@ class Pipeline {
 PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog, const PipelineOptions& options,
                          const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
   worker::WorkerPool pool(options.workers);
-  return run_cases(cases, catalog, options, pool, done);
+  Pipeline pipeline(cases, catalog, options, pool, true);
+  return pipeline.run(done);
 }
 
 PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog, const PipelineOptions& options,
                          worker::WorkerPool& pool, const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
-  Pipeline pipeline(cases, catalog, options, pool);
+  Pipeline pipeline(cases, catalog, options, pool, false);
   return pipeline.run(done);
 }
 

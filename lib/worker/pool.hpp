@@ -26,6 +26,7 @@ class Pool {
   [[nodiscard]] virtual WorkerHello hello(const WorkerKey& key) = 0;
   virtual void ask(Question question) = 0;
   virtual void submit(Task task) = 0;
+  virtual void expect_no_more() {}
   virtual void wait_idle() = 0;
   virtual void cancel_pending() = 0;
   virtual void kill_workers() = 0;

@@ -105,6 +105,14 @@ class ProcessPool final : public Pool {
     changed_.notify_all();
   }
 
+  void expect_no_more() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_last_ = true;
+    }
+    changed_.notify_all();
+  }
+
   void wait_idle() override { tracker_.wait(); }
 
   void cancel_pending() override {
@@ -148,7 +156,7 @@ class ProcessPool final : public Pool {
     Lock lock(mutex_);
     for (;;) {
       const auto work = [&] { return stop_ || lane.has_work() || (lane.needs_hello() && !roster_.cancelled()); };
-      const auto must_yield = [&] { return worker && roster_.seat_wanted(); };
+      const auto must_yield = [&] { return worker && (is_last_ || roster_.seat_wanted()); };
       const bool woken = changed_.wait_for(lock, kIdleRelease, [&] { return work() || must_yield(); });
       if (!work()) {
         if (worker && (!woken || must_yield())) {
@@ -325,6 +333,7 @@ class ProcessPool final : public Pool {
   std::map<WorkerKey, std::unique_ptr<Lane>> lanes_;
   std::uint64_t last_number_ = 0;
   bool stop_ = false;
+  bool is_last_ = false;  ///< expect_no_more()
   std::vector<std::thread> slots_;
 };
 

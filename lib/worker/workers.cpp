@@ -45,6 +45,9 @@ void WorkerPool::ask(Question question) {
 void WorkerPool::submit(Task task) {
   pool_->submit(std::move(task));
 }
+void WorkerPool::expect_no_more() {
+  pool_->expect_no_more();
+}
 void WorkerPool::wait_idle() {
   pool_->wait_idle();
 }

@@ -1,4 +1,4 @@
-"""What `validate` says that a case needs is what a run then holds, of cases whose references are made while they are compared."""
+"""What `validate` says that a case needs is what a run then holds."""
 
 import re
 import subprocess
@@ -14,7 +14,12 @@ ROWS, COLS = 8192, 2048
 BESIDES = 48 * MIB  # of threads, samples and statistics, whatever the size
 CASES = {"layernorm_fwd": {"rows": ROWS, "hidden": COLS}, "softmax_fwd": {"sq": ROWS, "sk": COLS},
          "softmax_bwd": {"sq": ROWS, "sk": COLS}, "activation_bwd": {"rows": ROWS, "hidden": COLS, "kind": "gelu"},
-         "quantize": {"rows": ROWS, "cols": COLS}, "dequantize": {"rows": ROWS, "cols": COLS}}
+         "quantize": {"rows": ROWS, "cols": COLS}, "dequantize": {"rows": ROWS, "cols": COLS},
+         # References of all rows:
+         "layernorm_bwd": {"rows": ROWS, "hidden": COLS}, "bias_grad": {"rows": ROWS, "hidden": COLS},
+         "transpose": {"rows": ROWS, "cols": COLS}, "rope_fwd": {"seq": 2048, "batch": 4, "heads": 16, "dim": 128},
+         "gemm": {"m": 4096, "n": 4096, "k": 256, "trans_b": True},
+         "attention_fwd": {"batches": 4, "heads": 16, "sq": 1024, "sk": 1024, "d": 128}}
 
 
 def held(process):

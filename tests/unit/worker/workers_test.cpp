@@ -131,6 +131,22 @@ TEST(Workers, of_many_environments_share_few_slots) {
   }
 }
 
+TEST(Workers, end_while_the_pool_lives_if_nothing_else_is_expected) {
+  WorkerPool pool(worker_options());
+  Collector collector(pool);
+  const Done& first = collector.submit(make_case("add"));
+  const Done& second = collector.submit(make_case("add"));
+  pool.expect_no_more();
+  pool.wait_idle();
+  ASSERT_EQ(second.outcome.kind, Kind::done) << second.outcome.reason;
+  const std::string pid = detail(second.runs.at(0), "pid");
+  EXPECT_EQ(detail(first.runs.at(0), "pid"), pid) << "both were known";
+  EXPECT_TRUE(is_gone(std::stoi(pid), 5));
+  const Done& unexpected = collector.submit(make_case("add"));
+  pool.wait_idle();
+  EXPECT_EQ(unexpected.outcome.kind, Kind::done) << unexpected.outcome.reason;
+}
+
 TEST(Workers, several_for_one_environment) {
   WorkerOptions options = worker_options();
   options.workers_per_environment = 3;
