@@ -71,8 +71,11 @@ op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, dou
 /// Whether an element of y is nearer to what is expected of it than to what is left where rsigma is 0: threads that merge a row's
 /// sums in different orders disagree on what overflows. It is judged by the one that it is nearer to.
 bool is_as_expected(const Output& y, const op::Settled& vanished) {
-  const double got = y.got[vanished.element];
-  return vanished.asked && std::fabs(got - y.expected.value[vanished.element]) < std::fabs(got - vanished.value);
+  const std::size_t at = vanished.element;
+  const double got = y.got[at], expected = y.expected.value[at];
+  const bool is_known =
+      static_cast<double>(y.expected.magnitude[at]) < std::fabs(expected) && std::isfinite(y.expected.deviation[at]);
+  return vanished.asked && is_known && std::fabs(got - expected) < std::fabs(got - vanished.value);
 }
 
 }  // namespace

@@ -1,7 +1,12 @@
 #include "tolerance/tracked_model.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
 #include <fmt/format.h>
 
+#include "core/ulp_size.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
@@ -30,6 +35,28 @@ model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::s
   }
   model.source = fmt::format("{}: B and V carried through the formula in FP32", port);
   return model;
+}
+
+double certain_slope(const op::OutputValues& values, core::Dtype format) {
+  constexpr double kCertain = 0.99;  // of B: what it rounds besides is small
+  constexpr std::size_t kMost = std::size_t{1} << 16;
+  if (core::dtype_info(format).storage_bytes != 2 || values.magnitude.empty()) {
+    return 0;
+  }
+  const core::UlpSize ulp(format);
+  const std::size_t stride = std::max<std::size_t>(1, values.value.size() / kMost) | 1;
+  double all = 0, certain = 0;
+  for (std::size_t i = 0; i < values.value.size(); i += stride) {
+    const double y = std::fabs(values.value[i]), bound = static_cast<double>(values.magnitude[i]);
+    const double deviation = std::fmin(static_cast<double>(values.deviation[i]), bound);
+    if (!std::isfinite(y) || !std::isfinite(bound) || y == 0) {
+      continue;
+    }
+    const double step = ulp.of(y + 3 * deviation), weight = 1 / (deviation * deviation + step * step / 12);
+    all += weight * y * y;
+    certain += deviation >= kCertain * bound ? weight * y * bound : 0;
+  }
+  return all == 0 ? 0 : certain / all;
 }
 
 void widen_for_order(const model::ModelRequest& request, model::ErrorModel& model) {

@@ -105,6 +105,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     model.reduction = values.reduction;
     model.one_error = model.one_error || has_few_roundings(values, port, request.output_scale);
     tolerance::widen_for_order(request, model);
+    model.slope_slack += model.element_errors ? 0 : tolerance::certain_slope(values, port.dtype);
     if (model.shared_slope) {
       model.slope_slack += model.shared_slope(expected_outputs(context, port));
     }
