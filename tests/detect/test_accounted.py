@@ -135,6 +135,20 @@ class Accounted(PlantsFaults):
                     for port, output in result["runs"][0]["outputs"].items():
                         self.assertEqual(output["metrics"]["judged"], 1, port)
 
+    def test_flushes_explain_only_what_they_may_take(self):
+        """Where rsigma^3 may be flushed, and products of it infinite, a result may be far off, but not in any way."""
+        flushed = "subnormal numbers are taken for zero"
+        for op in ("layernorm_bwd", "rmsnorm_bwd"):
+            for mode in ("fp32", "bf16"):
+                planted = case(op, mode, "normal", {"rows": 128, "hidden": 256}, x={"distribution": "normal", "sigma": 1e20})
+                for fault in ("all_seven", "signs_flipped", "swapped_rows", "perturb_all=1e-3"):
+                    with self.subTest(fault=fault, op=op, mode=mode):
+                        result = self.status(planted, fault)
+                        self.assertEqual(result["status"], "fail", result["reason"])
+                        causes = [finding["cause"] for output in result["runs"][0]["outputs"].values()
+                                  for finding in output["findings"]]
+                        self.assertNotIn(flushed, causes)
+
     def test_every_element_is_in_the_record(self):
         result = self.status(NORM)
         self.assertEqual(result["status"], "inconclusive")
