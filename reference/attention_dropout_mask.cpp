@@ -220,6 +220,8 @@ std::span<const op::OwnGate> drawn_mask_gates() {
       op::OwnGate{"dropped share of a head", "share of one head's weights that are dropped, of the furthest off"},
       op::OwnGate{"dropped share of a query", "the same of a query's weights in all heads"},
       op::OwnGate{"dropped share of a key", "the same of a key's weights in all heads"},
+      op::OwnGate{"dropped share of a row", "the same of a query's weights in one head"},
+      op::OwnGate{"dropped share of a tile", "the same of the weights of 16 queries and 16 keys in one head"},
       op::OwnGate{"repeated draws",
                   "largest correlation of weights that are a fixed number of heads, queries and keys apart"},
   };

@@ -65,12 +65,42 @@ class SharesOfMask {
     return counts;
   }
 
+  /// Query i of head h is number h sq + i.
+  [[nodiscard]] std::vector<Count> of_rows() const {
+    std::vector<Count> counts(static_cast<std::size_t>(heads() * p_.sq));
+    core::parallel_for(static_cast<std::size_t>(heads()), [&](std::size_t n) {
+      const auto head = static_cast<std::int64_t>(n);
+      for (std::int64_t i = 0; i < p_.sq; ++i) {
+        add({head, head + 1, {i, i + 1}, {0, p_.sk}}, std::span(&counts[static_cast<std::size_t>(head * p_.sq + i)], 1),
+            Each::region);
+      }
+    });
+    return counts;
+  }
+
+  /// Tiles of kTile queries and keys, row by row and head by head.
+  [[nodiscard]] std::vector<Count> of_tiles() const {
+    const std::int64_t down = tiles_of(p_.sq), across = tiles_of(p_.sk);
+    std::vector<Count> counts(static_cast<std::size_t>(heads() * down * across));
+    core::parallel_for(static_cast<std::size_t>(heads() * down), [&](std::size_t n) {
+      const std::int64_t head = static_cast<std::int64_t>(n) / down,
+                         first = static_cast<std::int64_t>(n) % down * kTile;
+      const std::span<Count> row = std::span(counts).subspan(n * static_cast<std::size_t>(across));
+      add({head, head + 1, {first, first + kTile}, {0, p_.sk}}, row.first(static_cast<std::size_t>(across)),
+          Each::tile);
+    });
+    return counts;
+  }
+
+  static constexpr std::int64_t kTile = 16;
+  [[nodiscard]] static std::int64_t tiles_of(std::int64_t length) { return (length + kTile - 1) / kTile; }
+
  private:
-  enum class Each : std::uint8_t { region, key };
+  enum class Each : std::uint8_t { region, key, tile };
 
   [[nodiscard]] std::int64_t heads() const { return p_.batches * p_.heads; }
 
-  /// Counts a region as a whole, or each of its keys.
+  /// Counts a region as a whole, or each of its keys, or of its tiles of keys.
   void add(const Region& region, std::span<Count> counts, Each each) const {
     for (std::int64_t head = region.first_head; head < region.end_head; ++head) {
       const auto batch = static_cast<std::size_t>(head / p_.heads);
@@ -82,7 +112,9 @@ class SharesOfMask {
           if (row[j] == kNoDraw) {
             continue;
           }
-          Count& count = counts[each == Each::key ? static_cast<std::size_t>(j - region.keys.begin) : 0];
+          const std::int64_t place = j - region.keys.begin;
+          const std::int64_t at = each == Each::key ? place : each == Each::tile ? place / kTile : 0;
+          Count& count = counts[static_cast<std::size_t>(at)];
           count.seen += 1;
           count.dropped += row[j] == 0 ? 1 : 0;
         }
@@ -95,8 +127,10 @@ class SharesOfMask {
   std::vector<std::int64_t> queries_, keys_;
 };
 
+/// `named`: what number n is called.
+template <class Named>
 void add_furthest(std::vector<op::Finding>& findings, std::string_view of, std::span<const Count> counts,
-                  double probability, double one_in) {
+                  double probability, double one_in, const Named& named) {
   op::Finding furthest{.name = fmt::format("dropped share of a {}", of), .port = "dropout_mask"};
   bool any = false;
   for (std::size_t n = 0; n < counts.size(); ++n) {
@@ -109,8 +143,8 @@ void add_furthest(std::vector<op::Finding>& findings, std::string_view of, std::
       any = true;
       furthest.measured = measured;
       furthest.limit = limit;
-      furthest.text = fmt::format("{:.6f} of {:.0f} weights of {} {} are dropped, expected {:.6f}", share,
-                                  counts[n].seen, of, n, probability);
+      furthest.text = fmt::format("{:.6f} of {:.0f} weights of {} are dropped, expected {:.6f}", share, counts[n].seen,
+                                  named(static_cast<std::int64_t>(n)), probability);
     }
   }
   if (any) {
@@ -123,9 +157,19 @@ void add_furthest(std::vector<op::Finding>& findings, std::string_view of, std::
 std::vector<op::Finding> judge_shares(const op::AttentionParams& p, std::span<const double> mask, double one_in) {
   const SharesOfMask shares(p, mask);
   std::vector<op::Finding> findings;
-  add_furthest(findings, "head", shares.of_heads(), p.dropout, one_in);
-  add_furthest(findings, "query", shares.of_queries(), p.dropout, one_in);
-  add_furthest(findings, "key", shares.of_keys(), p.dropout, one_in);
+  const auto numbered = [](std::string_view of) {
+    return [of](std::int64_t n) { return fmt::format("{} {}", of, n); };
+  };
+  add_furthest(findings, "head", shares.of_heads(), p.dropout, one_in, numbered("head"));
+  add_furthest(findings, "query", shares.of_queries(), p.dropout, one_in, numbered("query"));
+  add_furthest(findings, "key", shares.of_keys(), p.dropout, one_in, numbered("key"));
+  add_furthest(findings, "row", shares.of_rows(), p.dropout, one_in,
+               [&p](std::int64_t n) { return fmt::format("query {} of head {}", n % p.sq, n / p.sq); });
+  const std::int64_t down = SharesOfMask::tiles_of(p.sq), across = SharesOfMask::tiles_of(p.sk);
+  add_furthest(findings, "tile", shares.of_tiles(), p.dropout, one_in, [down, across](std::int64_t n) {
+    return fmt::format("head {}, queries from {}, keys from {},", n / (down * across),
+                       n / across % down * SharesOfMask::kTile, n % across * SharesOfMask::kTile);
+  });
   return findings;
 }
 

@@ -137,6 +137,29 @@ TEST_F(DrawnMaskTest, a_query_a_key_or_a_head_of_its_own_share_is_named) {
   EXPECT_TRUE(std::ranges::find(names, "dropped share of a head") != names.end());
 }
 
+TEST_F(DrawnMaskTest, a_row_or_a_tile_of_its_own_share_is_named) {
+  p_.batches = 2;
+  p_.heads = 4;
+  p_.sq = p_.sk = 256;
+  draw();
+  EXPECT_TRUE(tripped().empty());
+  const std::vector<double> right = mask_;
+  const auto set = [this](std::size_t head, std::size_t i, std::size_t j) { mask_[(head * 256 + i) * 256 + j] = 0; };
+  for (std::size_t j = 0; j < 256; ++j) {
+    set(3, 77, j);
+  }
+  EXPECT_NE(std::ranges::count(tripped(), "dropped share of a row"), 0);
+  EXPECT_EQ(text_of("dropped share of a row"),
+            "1.000000 of 256 weights of query 77 of head 3 are dropped, expected 0.250000");
+  mask_ = right;
+  for (std::size_t at = 0; at < 256; ++at) {
+    set(6, 32 + at / 16, 64 + at % 16);
+  }
+  EXPECT_EQ(tripped(), std::vector<std::string>{"dropped share of a tile"});
+  EXPECT_EQ(text_of("dropped share of a tile"),
+            "1.000000 of 256 weights of head 6, queries from 32, keys from 64, are dropped, expected 0.250000");
+}
+
 TEST_F(DrawnMaskTest, weights_that_no_query_sees_do_not_count) {
   p_.mask = "causal";
   for (std::int64_t row = 0; row < p_.batches * p_.heads * p_.sq; ++row) {

@@ -17,6 +17,8 @@ FAULTS = [
     ("nothing_dropped", drawn(), ["dropped share"]),
     ("nothing_dropped", drawn(**RAGGED), ["dropped share"]),
     ("share_half", drawn("fp32"), ["dropped share"]),
+    ("last_row_stale", drawn(sq=256, sk=256, dropout=0.5), ["dropped share of a row"]),
+    ("last_row_stale", drawn("fp16", sq=256, sk=256, dropout=0.1), ["dropped share of a query", "dropped share of a row"]),
     ("mask_inverted", drawn("fp16"), ["dropped share"]),
     ("mask_scaled", drawn(), ["neither 0 nor 1"]),
     ("nan_written", drawn(), ["neither 0 nor 1"]),
