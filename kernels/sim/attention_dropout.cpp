@@ -1,5 +1,6 @@
 #include "op/attention_dropout.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -37,6 +38,7 @@ std::string needs_keys(const Call& call) {
 
 constexpr std::size_t kPeriod = 5003;  // no multiple of a row or a head
 constexpr std::size_t kDistance = 8;
+constexpr std::int64_t kTile = 16;
 
 std::string needs_two_periods(const Call& call) {
   const AttentionDropoutParams p = params_of(call);
@@ -48,6 +50,11 @@ std::string needs_queries_of_one_draw(const Call& call) {
 }
 std::string needs_distant_keys(const Call& call) {
   return params_of(call).sk > static_cast<std::int64_t>(kDistance) ? "" : "no keys are eight apart";
+}
+
+std::string needs_a_tile(const Call& call) {
+  const AttentionDropoutParams p = params_of(call);
+  return std::min(p.sq, p.sk) >= kTile ? "" : "there are no 16 queries and 16 keys";
 }
 
 constexpr std::array kFaults = {
@@ -63,7 +70,13 @@ constexpr std::array kFaults = {
     OpFault{{"draws_used_twice", "a draw decides about two keys that are eight apart"}, &needs_distant_keys},
     OpFault{{"draws_used_four_times", "a draw decides about four of eight queries, which are two apart"},
             &needs_queries_of_one_draw},
+    OpFault{{"tile_dropped", "the first 16 queries and 16 keys of the first head are dropped"}, &needs_a_tile},
 };
+
+bool is_in_first_tile(const AttentionDropoutParams& p, std::size_t at) {
+  const auto weight = static_cast<std::int64_t>(at);
+  return weight / p.sk < kTile && weight % p.sk < kTile;
+}
 
 /// The weight whose random number decides about this one.
 std::size_t draw_of(const AttentionDropoutParams& p, std::size_t at, const std::string& fault) {
@@ -108,7 +121,8 @@ void run(const AttentionDropoutParams& p, std::span<const PortMemory> ports, con
   const float kept = fault == "mask_scaled" ? static_cast<float>(p.keep_scale()) : 1;
   core::parallel_chunks(mask.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; ++at) {
-      const bool drops = uniform(p.rng_seed, draw_of(p, at, fault)) < dropout;
+      const bool drops =
+          uniform(p.rng_seed, draw_of(p, at, fault)) < dropout || (fault == "tile_dropped" && is_in_first_tile(p, at));
       mask[at] = drops != (fault == "mask_inverted") ? 0 : kept;
     }
   });

@@ -19,6 +19,7 @@ FAULTS = [
     ("share_half", drawn("fp32"), ["dropped share"]),
     ("last_row_stale", drawn(sq=256, sk=256, dropout=0.5), ["dropped share of a row"]),
     ("last_row_stale", drawn("fp16", sq=256, sk=256, dropout=0.1), ["dropped share of a query", "dropped share of a row"]),
+    ("tile_dropped", drawn(sq=256, sk=256, dropout=0.5), ["dropped share of a tile"]),
     ("mask_inverted", drawn("fp16"), ["dropped share"]),
     ("mask_scaled", drawn(), ["neither 0 nor 1"]),
     ("nan_written", drawn(), ["neither 0 nor 1"]),
@@ -51,6 +52,7 @@ REFUSED = [
     ("draws_restart", drawn(sq=10, sk=10), "within so few weights"),
     ("draws_used_twice", drawn(sk=8), "no keys are eight apart"),
     ("draws_used_four_times", drawn(sq=2), "no queries are two apart"),
+    ("tile_dropped", drawn(sq=15), "there are no 16 queries and 16 keys"),
 ]
 
 
