@@ -53,7 +53,8 @@ Counts count(const op::Delivered& output, const op::OutputValues& expected, cons
     }
     if (is_broken(got, y)) {
       counts.pattern.wrong += 1;
-      counts.pattern.explained += lost >= TrackedOutput::kMaxBound ? 1 : 0;
+      const bool may_be_nan = lost >= TrackedOutput::kMaxBound || flushed.deviation[at] > 0;
+      counts.pattern.explained += may_be_nan ? 1 : 0;
     } else if (std::isfinite(got)) {
       const double off = std::fabs(got - y);
       const bool wrong = off > bound + rounding(std::fabs(y), output);

@@ -68,7 +68,9 @@ inline tolerance::Tracked overflowed(const tolerance::Tracked& x) {
 inline tolerance::Flushable overflowed(const tolerance::Flushable& x) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   const double y = overflowed(x.y);
-  return y == x.y || std::isnan(y) ? x : tolerance::Flushable(y, std::fabs(x.y) - x.lost > kLargest ? 0 : y);
+  return y == x.y || std::isnan(y)
+             ? x
+             : tolerance::Flushable(y, std::fabs(x.y) - x.lost > kLargest ? 0 : y).or_nan(x.may_be_nan);
 }
 
 /// What the product of three factors loses where that of two, which a kernel may form first, is below `least`.
@@ -89,8 +91,8 @@ inline tolerance::Tracked in_any_order(const tolerance::Tracked& x, double a, do
   return lost > 0 && std::isfinite(lost) ? tolerance::Tracked(x.y, x.b + lost, x.v + lost * lost) : x;
 }
 inline tolerance::Flushable in_any_order(const tolerance::Flushable& x, double a, double b, double c) {
-  return tolerance::detail::stored(x.y,
-                                   x.lost + lost_in_other_orders(a, b, c, tolerance::kMayFlush, tolerance::kMayFlush));
+  return tolerance::detail::stored(
+      x.y, x.lost + lost_in_other_orders(a, b, c, tolerance::kMayFlush, tolerance::kMayFlush), x.may_be_nan);
 }
 
 /// A result that is not checked. Plain values cannot express that.

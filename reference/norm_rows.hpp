@@ -48,7 +48,8 @@ inline tolerance::Tracked divided_by_count(const tolerance::Tracked& total, std:
   return mean;
 }
 inline tolerance::Flushable divided_by_count(const tolerance::Flushable& total, std::size_t n) {
-  return tolerance::detail::stored(total.y / static_cast<double>(n), total.lost / static_cast<double>(n));
+  return tolerance::detail::stored(total.y / static_cast<double>(n), total.lost / static_cast<double>(n),
+                                   total.may_be_nan);
 }
 
 /// mean_j x_j
@@ -205,12 +206,10 @@ inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, const Gradi
   const bool flushes = parts.rsigma * parts.rsigma * parts.rsigma < kMayFlush;
   Reach reach;
   reach.pass(parts.unscaled);
-  if (flushes && reach.may_overflow()) {
-    return unchecked(dx);
-  }
   const bool loses_along = flushes || parts.coefficient < kMayFlush || along_part < kMayFlush;
   return tolerance::detail::stored(dx.y,
-                                   dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0));
+                                   dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0),
+                                   dx.may_be_nan || (flushes && reach.may_overflow()));
 }
 
 /// dx of row i: put(j, value, whether something in it may overflow, sum of the magnitudes of its

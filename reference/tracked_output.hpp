@@ -38,8 +38,10 @@ class TrackedOutput {
 
   void set(std::size_t i, const Tracked& x) { set(i, x.y, x.b, x.v); }
 
-  /// What may be lost takes the bound's place.
-  void set(std::size_t i, const tolerance::Flushable& x) { set(i, x.y, x.lost, 0); }
+  /// What may be lost takes the bound's place, and an infinite deviation says that the result may be NaN.
+  void set(std::size_t i, const tolerance::Flushable& x) {
+    set(i, x.y, x.lost, x.may_be_nan ? std::numeric_limits<double>::infinity() : 0);
+  }
 
   /// The accurate value with the bound and variance of the declared arithmetic. Large values may be any number if their bound
   /// is beyond FP32's range, too.

@@ -108,6 +108,15 @@ TEST(FlushedSubnormals, nan_of_rows_whose_rsigma_is_flushed_when_cubed_is_named)
       << "nothing overflows";
 }
 
+// The same row without an overflow that a library avoids: what is along x is 0, and nothing else is.
+TEST(FlushedSubnormals, rows_that_may_become_nan_lose_what_is_along_x_only) {
+  const testing::Inputs row = {{"x", {0x1p120, 1}}, {"rsigma", {0x1p-120}}, {"dz", {1, 1}}, {"gamma", {1, 1}}};
+  const double expected = evaluate(rmsnorm_of_one_row(), row).outputs[0].value[1];
+  EXPECT_EQ(cause_of_dx(row, {0x1p-120, expected}), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_dx(row, {7, expected}), "");
+  EXPECT_EQ(cause_of_dx(row, {0x1p-118, expected}), "") << "more than is along x";
+}
+
 // mean(x dz gamma) rsigma^3, which cuDNN 9.14 forms, is below FP32's normal numbers, and neither of its factors is.
 TEST(FlushedSubnormals, components_along_a_row_that_are_lost_are_named) {
   const auto cause_of_lost = [](double dz) {
