@@ -68,6 +68,15 @@ op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, dou
   return {outputs.y.index, at, true, y.y, y.b, std::sqrt(y.v)};
 }
 
+/// What rows are normalised with.
+struct NormInputs {
+  const op::Operand& x;
+  const op::Operand* beta;  ///< null: RMSNorm, which has none
+  std::vector<double> factors;
+  double epsilon;
+  bool rounds_product;  ///< x rsigma is rounded to x's format before it is multiplied by gamma'
+};
+
 /// Whether an element of y is nearer to what is expected of it than to what is left where rsigma is 0: threads that merge a row's
 /// sums in different orders disagree on what overflows. It is judged by the one that it is nearer to.
 bool is_as_expected(const Output& y, const op::Settled& vanished) {
@@ -79,35 +88,81 @@ bool is_as_expected(const Output& y, const op::Settled& vanished) {
   return vanished.asked && is_known && std::fabs(got - expected) < std::fabs(got - vanished.value);
 }
 
+/// Whether anything is expected of an element.
+bool is_known(const op::OutputValues& output, std::size_t element) {
+  return output.magnitude.empty() || (output.magnitude[element] < static_cast<float>(TrackedOutput::kMaxBound) &&
+                                      std::isfinite(output.deviation[element]));
+}
+
+struct Statistics {
+  Tracked mean = 0.0, rsigma = 0.0;
+};
+
+/// Of a row that a kernel has summed without an overflow, because it divides first, scales, or merges means: they are those of the
+/// row times 2^-80, whose squares are far from FP32's limits, too.
+Statistics without_overflow(std::span<const double> row, bool centred, double epsilon) {
+  constexpr double kScale = 0x1p-80;
+  const auto times = [](const Tracked& x, double power) {
+    return Tracked(x.y * power, x.b * power, x.v * power * power);
+  };
+  std::vector<double> scaled(row.begin(), row.end());
+  std::ranges::for_each(scaled, [](double& x) { x *= kScale; });
+  const Tracked mean = centred ? row_mean<Tracked>(scaled) : Tracked(0.0);
+  const Tracked spread = centred ? row_variance<Tracked>(scaled, mean) : row_mean_square<Tracked>(scaled);
+  return {times(mean, 1 / kScale), times(row_rsigma(spread, epsilon * kScale * kScale), kScale)};
+}
+
+/// What is expected of such a row, as far as `outputs` say nothing.
+void add_without_overflow(const Outputs& outputs, std::size_t i, const NormInputs& inputs,
+                          std::vector<op::Settled>& settled) {
+  const std::span<const double> x = row_of(inputs.x, i);
+  const Statistics row = without_overflow(x, outputs.mu != nullptr, inputs.epsilon);
+  const auto add = [&](const Output& output, std::size_t at, const Tracked& y) {
+    if (!is_known(output.expected, at) && std::isfinite(y.b)) {
+      settled.push_back({output.index, at, true, y.y, y.b, std::sqrt(y.v)});
+    }
+  };
+  add(outputs.rsigma, i, row.rsigma);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const Tracked normalised = normalised_element(Tracked(x[j]), row.mean, row.rsigma);
+    const Tracked product = inputs.rounds_product ? rounded_to(normalised, inputs.x.dtype) : normalised;
+    const Tracked shift = inputs.beta == nullptr ? Tracked(0.0) : Tracked(inputs.beta->data[j]);
+    add(outputs.y, i * x.size() + j, multiplied_and_added(product, Tracked(inputs.factors[j]), shift));
+  }
+}
+
 }  // namespace
 
-std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p) {
+std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p, bool rounds_product) {
   const std::vector<Output> all = outputs_of(request);
   const Output *mu = find_output(all, "mu"), *rsigma = find_output(all, "rsigma"), *y = find_output(all, "y");
   if (all.size() != request.expected->outputs.size() || rsigma == nullptr || y == nullptr) {
     return {};  // some were not given: what is there does not show it
   }
   const Outputs outputs{mu, *rsigma, *y};
-  const op::Operand& x = op::operand_named(request.inputs, "x");
-  const op::Operand* beta = op::find_operand(request.inputs, "beta");
-  const std::vector<double> factors = gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p);
+  const NormInputs inputs{.x = op::operand_named(request.inputs, "x"),
+                          .beta = op::find_operand(request.inputs, "beta"),
+                          .factors = gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p),
+                          .epsilon = epsilon_of(p),
+                          .rounds_product = rounds_product};
   std::vector<op::Settled> settled;
   for (const op::OutputValues::Range& open : outputs.rsigma.expected.open) {
     const auto i = static_cast<std::size_t>(open.begin);
     const bool lost = outputs.sum_overflowed(i) || outputs.variance_is_nan(i);
     if (!lost && outputs.rsigma.got[i] != 0) {
+      add_without_overflow(outputs, i, inputs, settled);
       continue;
     }
     settled.push_back({outputs.rsigma.index, i, !lost});
     if (outputs.sum_overflowed(i)) {
       settled.push_back({outputs.mu->index, i, false});
     }
-    const std::span<const double> row = row_of(x, i);
+    const std::span<const double> row = row_of(inputs.x, i);
     for (std::size_t j = 0; j < row.size(); ++j) {
       const std::size_t at = i * row.size() + j;
-      const op::Settled zero =
-          lost ? op::Settled{outputs.y.index, at, false}
-               : vanished(outputs, at, row[j] - outputs.mean(i), factors[j], beta == nullptr ? 0 : beta->data[j]);
+      const op::Settled zero = lost ? op::Settled{outputs.y.index, at, false}
+                                    : vanished(outputs, at, row[j] - outputs.mean(i), inputs.factors[j],
+                                               inputs.beta == nullptr ? 0 : inputs.beta->data[j]);
       if (!is_as_expected(outputs.y, zero)) {
         settled.push_back(zero);
       }

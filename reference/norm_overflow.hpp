@@ -1,7 +1,8 @@
 // Normalisations of rows whose FP32 sums may overflow. Which of two results is right depends on how a kernel sums, and the
 // statistics that it stores show that:
 //
-//   no overflow           mu and rsigma, and y from them, as anywhere else
+//   no overflow           mu and rsigma, and y from them, as anywhere else; where the squares' true sum is beyond FP32's range,
+//                         as of the row times 2^-80
 //   the squares overflow  rsigma = 1 / sqrt(inf) = 0, so y = 0 gamma' + beta; or an element as anywhere else, where threads merge
 //                         the row's sums in different orders (cuDNN 9.14 and 9.19 on an H200: of a row of three, the largest)
 //
@@ -38,7 +39,9 @@ class OpenRows {
   std::vector<unsigned char> open_;
 };
 
-/// Of a forward pass: see op::Reference::settle.
-[[nodiscard]] std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p);
+/// Of a forward pass: see op::Reference::settle. `rounds_product`: x rsigma is rounded to x's format before it is multiplied by
+/// gamma'.
+[[nodiscard]] std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p,
+                                                   bool rounds_product = false);
 
 }  // namespace numcheck::reference

@@ -114,7 +114,8 @@ op::Values losses(const op::ReferenceRequest& request) {
 }
 
 std::vector<op::Settled> settle(const op::FindingRequest& request) {
-  return settle_rows(request, op::from_params<op::RmsnormFwdParams>(*request.params));
+  const auto p = op::from_params<op::RmsnormFwdParams>(*request.params);
+  return settle_rows(request, p, p.gamma_order == "hf");
 }
 
 std::vector<op::Finding> findings(const op::FindingRequest& request) {

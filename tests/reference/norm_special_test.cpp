@@ -126,6 +126,23 @@ TEST(NormFwd, may_be_right_beside_an_rsigma_that_overflowed) {
   EXPECT_EQ(settled({kNan, kNan, 0, 1}), 3U);
 }
 
+// Squares whose sum in natural order overflows; a kernel that merges means leaves finite statistics.
+TEST(RmsnormFwd, is_judged_where_only_the_sum_in_natural_order_overflows) {
+  constexpr std::size_t kHidden = 1024;
+  const Inputs row = {{"x", Numbers(kHidden, 0x1p60)}, {"gamma", Numbers(kHidden, 2)}};
+  const Problem problem = problem_of(rows_of<Rmsnorm>(1, kHidden, 0));
+  const op::Values expected = evaluate(problem, row);
+  ASSERT_FALSE(std::isfinite(output_named(expected, "y").deviation[0])) << "nothing is known of how far sums drift";
+  const std::vector<op::Settled> settled =
+      settle(problem, row, expected, {{"rsigma", {0x1p-60}}, {"y", Numbers(kHidden, 7)}});
+  ASSERT_EQ(settled.size(), 1 + kHidden);
+  EXPECT_TRUE(std::ranges::all_of(settled, &op::Settled::asked));
+  EXPECT_EQ(settled[0].value, 0x1p-60);
+  EXPECT_EQ(settled[1].value, 2);
+  EXPECT_GT(settled[1].deviation, 0);
+  EXPECT_LT(settled[1].magnitude, 0x1p-12) << "1023 sums, each off by 2^-24 of itself at most";
+}
+
 TEST(RmsnormFwd, is_zero_where_squares_overflow) {
   const Inputs rows = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, kInfinity}}};
   const Problem problem = problem_of(rows_of<Rmsnorm>(2, 2, 0));
