@@ -24,12 +24,16 @@ double rounding(double magnitude, const op::Delivered& output) {
   return rounds ? core::ulp(magnitude * output.scale, output.dtype) / output.scale / 2 : 0;
 }
 
-/// Whether flushes that may take `lost` from y account for a result that is `off` from it, beyond what it may be: by about as much
-/// as they may take, because a result that is off by little where they may take much has another cause; of sums of subnormal
-/// numbers, by any part of it. Where they may leave anything, that is y itself.
-bool accounts(double off, double allowed, double lost, double y) {
+/// Whether flushes that may take `lost` from y account for what was `got` instead, which is off by more than it may be: by about as
+/// much as they may take, because a result that is off by little where they may take much has another cause; of sums of subnormal
+/// numbers, by any part of it. Where they may leave anything, that is y itself, and a zero for a subnormal y needs no more.
+bool accounts(double got, double allowed, double lost, double y) {
   constexpr double kLeast = 1.0 / 16;  // of what is lost: terms may cancel, and not all need be flushed
   constexpr double kTiny = 0x1p-100;
+  if (got == 0 && std::fabs(y) < tolerance::kMayFlush) {
+    return true;
+  }
+  const double off = std::fabs(got - y);
   const double taken = lost < TrackedOutput::kMaxBound ? lost : std::max(std::fabs(y), tolerance::kMayFlush);
   return off <= allowed + taken && (taken < kTiny || off + allowed >= kLeast * taken);
 }
@@ -60,7 +64,7 @@ Counts count(const op::Delivered& output, const op::OutputValues& expected, cons
       const bool wrong = off > bound + rounding(std::fabs(y), output);
       const double most = bound + rounding(std::max(std::fabs(got), std::fabs(y)), output);
       counts.numbers.wrong += wrong ? 1 : 0;
-      counts.numbers.explained += wrong && accounts(off, most, lost, y) ? 1 : 0;
+      counts.numbers.explained += wrong && accounts(got, most, lost, y) ? 1 : 0;
     }
   }
   return counts;
