@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "op/field.hpp"
+#include "reference/exact_product.hpp"
 #include "reference/freivalds.hpp"
 #include "reference/gemm_check.hpp"
 #include "reference/gemm_diagnosis.hpp"
@@ -77,8 +78,12 @@ op::Values gemm_values(const op::ReferenceRequest& request) {
   }
   core::Buffer<double> d(static_cast<std::size_t>(g.outputs()));
   Amax amax;
-  multiply(g.shape, g.a, g.b, d.data(),
-           [&](const Tile& tile) { amax.merge(finish_tile(g, epilogue, tile, d.data())); });
+  const auto finish = [&](const Tile& tile) { amax.merge(finish_tile(g, epilogue, tile, d.data())); };
+  if (is_exact_in_fp32(g.shape, g.a.data, g.b.data)) {
+    multiply_in_fp32(g.shape, g.a, g.b, d.data(), finish);
+  } else {
+    multiply(g.shape, g.a, g.b, d.data(), finish);
+  }
   check_against_twofold(g, d.span(), {});
   op::Values values;
   values.outputs.push_back({"d", std::move(d)});
@@ -112,6 +117,7 @@ bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const doubl
 //
 // values() returns port `d` and, for an FP8 output, `d_amax` (one element, max |D| over elements that are not NaN; 0
 // if there are none). A sample does not determine a maximum: with one, `d_amax` is left out.
+// The product is made in double, or in FP32 where that rounds nothing, as in the exact leg (exact_product.hpp).
 // 64 outputs of every result are recomputed in twofold arithmetic; a disagreement beyond k 2^-53 A throws
 // core::InternalError, as do inputs that do not fit the parameters.
 //

@@ -58,6 +58,8 @@ struct Group {
   std::vector<std::shared_ptr<Rounding>> in_order;  ///< the roundings, by the first case that uses each
   std::promise<std::shared_ptr<const op::Yardsticks>> yardstick_promise;
   std::shared_future<std::shared_ptr<const op::Yardsticks>> yardsticks;
+  /// All cases compare bits, for which nobody needs yardsticks: who asks for them all the same computes them.
+  bool yardsticks_on_demand = false;
   /// Values on the unrounded inputs on `total_sample`, for the total error of roundings that are not the identity.
   op::Sample total_sample;
   std::promise<std::shared_ptr<const op::Values>> total_promise;
@@ -135,6 +137,9 @@ using RunPart = std::function<void(const std::function<void()>& body)>;
 /// Computes values of every rounding, yardsticks and total values, each as one part, fulfilling the promises (with the
 /// exception if one is thrown).
 void compute_references(Group& group, const RunPart& run_part);
+
+/// Before anybody waits for the group's yardsticks: they are computed by whoever asks for them first.
+void compute_yardsticks_on_demand(Group& group);
 
 /// Waits until all promises that concern a case of this rounding are fulfilled, with values or exceptions.
 void wait_for_references(const Group& group, const Rounding& rounding);

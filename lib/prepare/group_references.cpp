@@ -46,20 +46,30 @@ void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part)
   });
 }
 
+std::shared_ptr<const op::Yardsticks> compute_yardsticks(const Group& group) {
+  if (group.row->reference.tracked()) {
+    return std::make_shared<const op::Yardsticks>();
+  }
+  const core::Span span("yardsticks");
+  const op::ReferenceRequest request{&group.params, group.unrounded, group.sample};
+  return std::make_shared<const op::Yardsticks>(group.row->reference.yardsticks(request));
+}
+
 }  // namespace
+
+void compute_yardsticks_on_demand(Group& group) {
+  group.yardsticks_on_demand = true;
+  group.yardsticks = std::async(std::launch::deferred, [&group] { return compute_yardsticks(group); }).share();
+}
 
 void compute_references(Group& group, const RunPart& run_part) {
   if (group.streams) {
     return;
   }
-  fulfil(group.yardstick_promise, group.shared_times.yardsticks_s, run_part, [&group] {
-    if (group.row->reference.tracked()) {
-      return std::make_shared<const op::Yardsticks>();
-    }
-    const core::Span span("yardsticks");
-    const op::ReferenceRequest request{&group.params, group.unrounded, group.sample};
-    return std::make_shared<const op::Yardsticks>(group.row->reference.yardsticks(request));
-  });
+  if (!group.yardsticks_on_demand) {
+    fulfil(group.yardstick_promise, group.shared_times.yardsticks_s, run_part,
+           [&group] { return compute_yardsticks(group); });
+  }
   // Cases are compared in their order, each as soon as its rounding is there: so the total error's values, which all of
   // them want, come first, unless a rounding gives them for nothing.
   const auto identity = std::ranges::find_if(group.in_order, [](const auto& rounding) { return rounding->identity; });
@@ -92,7 +102,9 @@ void wait_for_references(const Group& group, const Rounding& rounding) {
   if (group.streams) {
     return;
   }
-  group.yardsticks.wait();
+  if (!group.yardsticks_on_demand) {
+    group.yardsticks.wait();
+  }
   group.total.wait();
   rounding.values.wait();
 }

@@ -113,6 +113,9 @@ bool rounds(const std::vector<op::Port>& ports) {
 /// Of all outputs, for all roundings together: yardsticks of products, of which a sample is enough for the total error; otherwise what
 /// was decoded for the op's own gates, and values for unrounded inputs or of a mistake, one at a time. Of integers little is asked.
 std::uint64_t shared_output_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
+  if (c.op == &op::gemm() && compares_bits(c)) {  // a product in FP32
+    return (elements_of(ports, op::Role::input) + numbers_in_outputs(ports)) * sizeof(float);
+  }
   return numbers_in_outputs(ports) * (c.op == &op::gemm() ? kYardsticks : 2 * kDouble);
 }
 
@@ -162,6 +165,10 @@ std::uint64_t drawn_bytes(const std::vector<op::Port>& ports, const InFp32& in_f
 bool is_scaled(const std::vector<op::Port>& ports, std::string_view input) {
   return std::ranges::any_of(
       ports, [input](const op::Port& port) { return port.role == op::Role::scale && port.of == input; });
+}
+
+bool compares_bits(const plan::Case& c) {
+  return c.inputs.exact_leg() && c.op->exact_plan(c.params, *c.mode).reason.empty();
 }
 
 bool shares_storage(const plan::Case& c) {

@@ -15,6 +15,9 @@ namespace numcheck::prepare {
 /// their blocks do.
 [[nodiscard]] bool shares_storage(const plan::Case& c);
 
+/// Whether the case's inputs are integers of which every sum and product is exact, so that its outputs are compared bit for bit.
+[[nodiscard]] bool compares_bits(const plan::Case& c);
+
 /// Whether an input is scaled to its format.
 [[nodiscard]] bool is_scaled(const std::vector<op::Port>& ports, std::string_view input);
 

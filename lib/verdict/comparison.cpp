@@ -59,13 +59,18 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
                                                            const ComparedPort& compared,
                                                            const model::ErrorModel& model) {
   const op::Port& port = compared.port();
-  const Expectation expectation(context, compared, model);
-  const metric::CompareInput& input = expectation.input();
+  std::optional<Expectation> expectation;
   auto entry = std::make_shared<ComparisonCache::Entry>();
-  {
+  const auto compare = [&](Expectation::Yardsticks yardsticks) {
+    expectation.emplace(context, compared, model, yardsticks);
     const core::Span span("compare", port.name);
-    entry->statistics = metric::compare(input);
+    entry->statistics = metric::compare(expectation->input());
+  };
+  compare(Expectation::Yardsticks::where_needed);
+  if (entry->statistics.exact_mismatch > 0 && context.group->yardsticks_on_demand) {
+    compare(Expectation::Yardsticks::always);
   }
+  const metric::CompareInput& input = expectation->input();
   if (input.sample->all() && input.source == nullptr) {
     compared.measure_in_code_ulps(input.expected, entry->statistics);
   }
@@ -75,11 +80,11 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
     entry->judged = entry->statistics.arithmetic;
     report_errors(compare_given(context, compared), entry->statistics);
   }
-  if (!expectation.ideal().empty()) {
+  if (!expectation->ideal().empty()) {
     const op::Sample whole;
-    entry->ideal = norms_against(input, expectation.ideal(), &whole);
+    entry->ideal = norms_against(input, expectation->ideal(), &whole);
   }
-  if (const op::OutputValues* total = expectation.total_on_own_sample()) {
+  if (const op::OutputValues* total = expectation->total_on_own_sample()) {
     entry->statistics.total = norms_against(input, total->value.span(), &context.group->total_sample);
   }
   entry->vanishes = expected_values(context, port).may_vanish &&

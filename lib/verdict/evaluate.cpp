@@ -331,7 +331,9 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   }
   const prepare::WholeRows whole(*context.group, *context.prepared->rounding);
   // Time spent waiting for references does not count as comparison.
-  context.group->yardsticks.wait();
+  if (!context.group->yardsticks_on_demand) {
+    context.group->yardsticks.wait();
+  }
   context.prepared->rounding->values.wait();
   if (!context.prepared->rounding->identity) {
     context.group->total.wait();

@@ -15,8 +15,12 @@ namespace numcheck::verdict {
 
 class Expectation {
  public:
+  /// Bits need no yardsticks, and products of integers may have none yet; errors are reported in terms of them.
+  enum class Yardsticks { where_needed, always };
+
   /// Arguments must outlive this object.
-  Expectation(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& model);
+  Expectation(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& model,
+              Yardsticks yardsticks = Yardsticks::where_needed);
   Expectation(const Expectation&) = delete;
   Expectation& operator=(const Expectation&) = delete;
   Expectation(Expectation&&) = delete;
@@ -31,7 +35,7 @@ class Expectation {
   [[nodiscard]] const op::OutputValues* total_on_own_sample() const noexcept { return total_; }
 
  private:
-  void expect(const EvaluationContext& context, const model::ErrorModel& model);
+  void expect(const EvaluationContext& context, const model::ErrorModel& model, Yardsticks yardsticks);
   void take_errors(const EvaluationContext& context, const model::ErrorModel& model);
   /// `has_errors`: the yardsticks are the bounds and squares of the elements' errors.
   void reduce_to_amax(const model::ErrorModel& model);

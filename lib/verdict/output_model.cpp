@@ -8,6 +8,7 @@
 
 #include "core/codec.hpp"
 #include "data/inputs.hpp"
+#include "prepare/grouping.hpp"
 #include "tolerance/tracked_model.hpp"
 
 namespace numcheck::verdict {
@@ -71,7 +72,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   request.sm = context.device->sm;
   request.arithmetic = context.arithmetic;
   request.output = port.dtype;
-  request.exact_leg = c.inputs.exact_leg() && c.op->exact_plan(c.params, *c.mode).reason.empty();
+  request.exact_leg = prepare::compares_bits(c);
   const auto scale = prepared.scale.find(port.name);
   request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
   const std::vector<op::Operand>& operands = prepared.rounding->operands;

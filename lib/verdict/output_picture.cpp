@@ -44,7 +44,8 @@ OutputWindow window_around(std::int64_t worst, const ComparedPort& compared, con
 OutputPicture picture_of(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& model,
                          const OutputResult& output, bool is_wrong) {
   const core::Span span("picture", output.port);
-  const Expectation expectation(context, compared, model);
+  const auto yardsticks = is_wrong ? Expectation::Yardsticks::always : Expectation::Yardsticks::where_needed;
+  const Expectation expectation(context, compared, model, yardsticks);
   OutputPicture picture;
   picture.map = metric::error_map(expectation.input());
   if (is_wrong && expectation.input().sample->all() && !output.statistics.worst.empty()) {

@@ -32,6 +32,16 @@ class Bits(PlantsFaults):
         gates = [gate for output in result["runs"][0]["outputs"].values() for gate in output["criteria"]]
         return [gate for gate in gates if gate["name"] == "exact" and not gate["ok"]]
 
+    def test_products_of_integers_have_bounds_only_where_they_are_wrong(self):
+        product = case("gemm", "bf16", "exact", m=64, n=64, k=64)
+        for fault, status in ((None, "pass"), ("bit_flip", "fail")):
+            with self.subTest(fault=fault):
+                result = self.result(product, fault)
+                metrics = result["runs"][0]["outputs"]["d"]["metrics"]
+                self.assertEqual(result["status"], status)
+                self.assertEqual(result["time_s"]["yardsticks"], 0)
+                self.assertEqual(metrics["backward_error"] is not None, fault is not None)
+
     def test_clean_results_pass(self):
         for planted in (*MOVES, *CASTS, *COMPUTED):
             with self.subTest(op=planted["op"], mode=planted["mode"]):
