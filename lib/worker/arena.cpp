@@ -138,17 +138,42 @@ void ArenaPool::release(const BlockPlace& place) noexcept {
   if (place.arena == nullptr) {
     return;
   }
-  const std::lock_guard lock(mutex_);
-  if (warm_bytes_ + place.capacity <= max_idle_bytes_) {
-    stock(place.arena->use).warm.emplace(place.capacity, place);
-    warm_bytes_ += place.capacity;
-    return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (warm_bytes_ + place.capacity <= max_idle_bytes_) {
+      stock(place.arena->use).warm.emplace(place.capacity, place);
+      warm_bytes_ += place.capacity;
+      return;
+    }
   }
   // Returns these pages rather than those of the longest-idle block: tracking idle times would cost more than it saves
   // in the rare case that the limit is reached.
+  chill(place);
+}
+
+void ArenaPool::chill(const BlockPlace& place) noexcept {
   ::fallocate(place.arena->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(place.offset),
               static_cast<off_t>(place.capacity));
+  const std::lock_guard lock(mutex_);
   stock(place.arena->use).cold.emplace(place.capacity, place);
+}
+
+void ArenaPool::keep_no_more() noexcept {
+  std::vector<BlockPlace> warm;
+  {
+    const std::lock_guard lock(mutex_);
+    max_idle_bytes_ = 0;
+    for (Stock& each : stocks_) {
+      for (const auto& idle : each.warm) {
+        warm.push_back(idle.second);
+      }
+      each.warm.clear();
+    }
+    warm_bytes_ = 0;
+  }
+  for (const BlockPlace& place : warm) {
+    chill(place);
+  }
 }
 
 }  // namespace numcheck::worker

@@ -111,6 +111,7 @@ class ProcessPool final : public Pool {
       is_last_ = true;
     }
     changed_.notify_all();
+    arenas_->keep_no_more();
   }
 
   void wait_idle() override { tracker_.wait(); }

@@ -143,8 +143,8 @@ class WorkerPool {
   /// Throws core::InternalError if a port lies outside its block; in-process: core::UsageError if the case has an
   /// environment. `task.c` and the ports must live until on_end has returned.
   void submit(Task task);
-  /// Says that nothing else is likely to come: workers without work end at once, while the results of the last ones are still
-  /// looked at, as it takes a second to give up a device and gigabytes. What comes all the same starts new ones.
+  /// Says that nothing else is likely to come: workers without work end at once, and memory is given back, while the results of the
+  /// last ones are still looked at, as it takes a second to give up a device and gigabytes. What comes all the same starts new ones.
   void expect_no_more();
   /// Returns when every submitted task has ended and every question is answered. Must not be called from a callback.
   void wait_idle();

@@ -101,6 +101,23 @@ TEST(Arena, blocks_do_not_overlap_and_are_aligned) {
   }
 }
 
+TEST(Arena, gives_all_pages_back_once_nothing_is_to_come) {
+  constexpr std::size_t kBytes = 1U << 20;
+  const auto pool = std::make_shared<ArenaPool>(1U << 30);
+  std::shared_ptr<SharedBlock> idle = pool->allocate(kBytes), held = pool->allocate(kBytes);
+  std::byte *given_back = idle->bytes().data(), *kept = held->bytes().data();
+  *given_back = *kept = std::byte{1};
+  idle.reset();
+  pool->keep_no_more();
+  EXPECT_EQ(pool->idle_bytes(), 0U);
+  EXPECT_EQ(*given_back, std::byte{0});
+  EXPECT_EQ(*kept, std::byte{1}) << "somebody has it";
+  held.reset();
+  EXPECT_EQ(pool->idle_bytes(), 0U);
+  EXPECT_EQ(*kept, std::byte{0});
+  EXPECT_EQ(pool->allocate(kBytes)->bytes().size(), kBytes) << "what comes all the same";
+}
+
 TEST(Arena, gives_pages_back_beyond_the_limit) {
   constexpr std::size_t kBytes = 8U << 20;
   const auto pool = std::make_shared<ArenaPool>(kBytes);
