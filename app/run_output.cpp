@@ -213,11 +213,11 @@ void RunFolder::keep(const core::Digest& digest, const std::string& id, const nl
   }
 }
 
-std::optional<fs::path> RunFolder::finish(const std::string& report) {
+std::optional<fs::path> RunFolder::finish(const std::function<const std::string&()>& report) {
   if (folder_.empty()) {
     return std::nullopt;  // nothing ran, and the user named no folder
   }
-  fs::path path = write_report(folder_, report);
+  fs::path path = write_report(folder_, report());
   if (!failure_.empty()) {
     throw core::IoError(failure_);
   }

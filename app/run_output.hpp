@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,7 +88,7 @@ class RunFolder {
   /// Appends to the journal. A failure does not stop the run; finish() reports it.
   void keep(const core::Digest& digest, const std::string& id, const nlohmann::json& record);
   /// Writes report.json and returns its path, if there is a folder. Throws core::IoError, also if keep() failed before.
-  [[nodiscard]] std::optional<std::filesystem::path> finish(const std::string& report);
+  [[nodiscard]] std::optional<std::filesystem::path> finish(const std::function<const std::string&()>& report);
   /// Writes a report that could not be written where it was requested to te-numcheck-TIME/report.json; returns its path.
   [[nodiscard]] static std::filesystem::path rescue(const std::string& report);
 

@@ -45,6 +45,7 @@ struct CompareInput {
   std::span<const op::OutputValues::Range> outside;  ///< ascending: what the op leaves to the implementation
   std::span<const Line> row_lines, column_lines;     ///< of all batches; empty if what they say is not needed
   std::span<const float> row_slopes;                 ///< model::ErrorModel::row_slopes; empty if it has none
+  std::optional<double> known_repeats;               ///< repeats_of(expected), if somebody knows it already
   std::span<const double> missing_tail;              ///< for tolerance::certify only, see there; may be empty
 };
 

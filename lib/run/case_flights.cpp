@@ -20,7 +20,7 @@ namespace {
 
 /// Comparing a small case takes about a millisecond of one core; a large one uses all cores by itself.
 constexpr int kFewestThreads = 2;
-constexpr int kMostThreads = 8;
+constexpr int kMostThreads = 12;
 /// Outputs above this size are not copied: their worker waits until they have been judged.
 constexpr std::size_t kMostCopied = std::size_t{4} << 20;
 
@@ -32,7 +32,7 @@ std::string today() {
 }
 
 std::size_t evaluation_threads() {
-  return static_cast<std::size_t>(std::clamp(core::thread_count() / 2, kFewestThreads, kMostThreads));
+  return static_cast<std::size_t>(std::clamp(3 * core::thread_count() / 4, kFewestThreads, kMostThreads));
 }
 
 std::size_t output_bytes(std::span<const worker::HostPort> ports) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/codec.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "metric/repeats.hpp"
 #include "tolerance/fakes.hpp"
 #include "tolerance/judge.hpp"
 
@@ -34,7 +36,11 @@ struct Opinion {
 class Certifier {
  public:
   Certifier(const metric::CompareInput& input, std::span<const WrongFormula> formulas)
-      : input_(input), formulas_(formulas), data_(gather(input)), bits_decide_(do_bits_decide()) {}
+      : input_(input), formulas_(formulas), data_(gather(input)), bits_decide_(do_bits_decide()) {
+    if (core::dtype_info(data_.port.dtype).storage_bytes < 4) {
+      repeats_ = metric::repeats_of(data_.expected);
+    }
+  }
 
   [[nodiscard]] Certificate run() const {
     if (data_.expected.empty()) {
@@ -92,6 +98,7 @@ class Certifier {
     fake.magnitude = data_.magnitude;
     fake.deviation = data_.deviation;
     fake.model = input_.model;
+    fake.known_repeats = repeats_;
     return opinion_of(metric::compare(fake));
   }
 
@@ -222,6 +229,7 @@ class Certifier {
   std::span<const WrongFormula> formulas_;
   CertificateData data_;
   bool bits_decide_;
+  std::optional<double> repeats_;  ///< of what is expected, the same for every fake; unset: not needed
 };
 
 }  // namespace
