@@ -15,6 +15,7 @@
 
 #include "core/parallel.hpp"
 #include "op/attention_layout.hpp"
+#include "reference/attention_dropout_copies.hpp"
 #include "reference/attention_dropout_repeats.hpp"
 #include "reference/attention_dropout_reuse.hpp"
 #include "reference/attention_dropout_shares.hpp"
@@ -224,6 +225,8 @@ std::span<const op::OwnGate> drawn_mask_gates() {
       op::OwnGate{"dropped share of a tile", "the same of the weights of 16 queries and 16 keys in one head"},
       op::OwnGate{"repeated draws",
                   "largest correlation of weights that are a fixed number of heads, queries and keys apart"},
+      op::OwnGate{"copied draws",
+                  "queries, keys or tiles of one head that are copies of others: -log10 of the chance of the copy"},
   };
   return kGates;
 }
@@ -257,6 +260,7 @@ std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<con
   add_share(findings, "dropped sequences", {all.sequences, pairs, one_in}, "pairs of neighbouring sequences");
   std::ranges::move(judge_shares(p, drawn, one_in), std::back_inserter(findings));
   std::ranges::move(judge_repeats(p, drawn, one_in), std::back_inserter(findings));
+  std::ranges::move(judge_copies(p, drawn, one_in), std::back_inserter(findings));
   return findings;
 }
 

@@ -22,8 +22,9 @@ namespace numcheck::reference {
 /// In a mask: a weight that is left out of what is judged.
 inline constexpr double kNoDraw = -1;
 
-/// Gates that a correct generator trips once in `one_in` masks at most: the share of dropped weights, of all and of each head,
-/// query and key (share_error); how often neighbours are dropped together, likewise; and draws that repeat (judge_repeats).
+/// Gates that a correct generator trips once in `one_in` masks at most: the share of dropped weights, of all and of
+/// each head, query and key (share_error); how often neighbours are dropped together, likewise; draws that repeat
+/// (judge_repeats), and copies (judge_copies).
 [[nodiscard]] std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> mask,
                                                    double one_in = kGateOneIn);
 

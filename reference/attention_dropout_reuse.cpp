@@ -124,8 +124,10 @@ bool are_right(const Draws& draws) {
 }  // namespace
 
 void explain_reuse(const op::AttentionParams& p, std::span<const double> mask, std::vector<op::Finding>& findings) {
-  const auto repeated = std::ranges::find(findings, "repeated draws", &op::Finding::name);
-  if (repeated == findings.end() || repeated->measured <= repeated->limit) {
+  const bool repeats = std::ranges::any_of(findings, [](const op::Finding& gate) {
+    return (gate.name == "repeated draws" || gate.name == "copied draws") && gate.measured > gate.limit;
+  });
+  if (!repeats) {
     return;
   }
   for (const Found& found : find_reuses(p, mask)) {

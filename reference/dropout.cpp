@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "reference/chance.hpp"
+#include "reference/copied_draws.hpp"
 #include "reference/draw_correlation.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
@@ -140,6 +144,30 @@ std::vector<op::Finding> repeats(std::span<const double> mask, std::size_t eleme
            fmt::format("correlation of elements {} apart, the largest of all", found.lag)}};
 }
 
+/// Draws that are copies of others, however far apart, of all.
+std::vector<op::Finding> copies(std::span<const double> mask, std::size_t elements, double share) {
+  if (share == 0) {
+    return {};
+  }
+  DrawMatrix draws(1, static_cast<std::int64_t>(elements));
+  for (std::size_t i = 0; i < elements; ++i) {
+    draws.add(0, static_cast<std::int64_t>(i), !kept(mask, i));
+  }
+  const std::optional<CopiedDraws> copy = copied_draws(std::span(&draws, 1), share);
+  if (!copy) {
+    return {};
+  }
+  const auto range = [elements](const DrawRegion& region) {
+    return fmt::format("{} to {}", region.column,
+                       std::min(region.column + region.length, static_cast<std::int64_t>(elements)) - 1);
+  };
+  const std::string text =
+      copy->measured == 0 ? "no range of elements is a copy of another"
+                          : fmt::format("elements {} have the mask of {}, as independent ones have once in 10^{:.0f}",
+                                        range(copy->second), range(copy->first), copy->measured);
+  return {{"copied draws", "mask", copy->measured, copy->limit, text}};
+}
+
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::DropoutParams>(*request.params);
   const std::span<const double> mask = delivered(request, "mask").value;
@@ -161,6 +189,7 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
       {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs),
        share == 0 ? 0 : neighbours_error(share, n), "neighbouring bits are independent"}};
   std::ranges::move(repeats(mask, elements, share), std::back_inserter(all));
+  std::ranges::move(copies(mask, elements, share), std::back_inserter(all));
   return all;
 }
 
@@ -199,6 +228,7 @@ op::Reference dropout_fwd_reference() {
       op::OwnGate{"dropped share", "share of the elements that are dropped, against floor(256 p) / 256"},
       op::OwnGate{"dropped neighbours", "share of neighbours of which both are dropped, against its square"},
       op::OwnGate{"repeated draws", "largest correlation of elements that are a fixed distance apart"},
+      op::OwnGate{"copied draws", "ranges of elements that are copies of others: -log10 of the chance of the copy"},
   };
   reference.findings = &findings;
   reference.impossible = &impossible;

@@ -52,6 +52,25 @@ std::string needs_distant_keys(const Call& call) {
   return params_of(call).sk > static_cast<std::int64_t>(kDistance) ? "" : "no keys are eight apart";
 }
 
+constexpr std::int64_t kRepeatedTile = 64;
+
+std::string needs_two_heads(const Call& call) {
+  const AttentionDropoutParams p = params_of(call);
+  return p.batches * p.heads > 1 ? "" : "there is one head";
+}
+std::string needs_two_tiles(const Call& call) {
+  const AttentionDropoutParams p = params_of(call);
+  if (std::min(p.sq, p.sk) < kRepeatedTile) {
+    return "there are no 64 queries and 64 keys";
+  }
+  const std::int64_t tiles = p.batches * p.heads * (p.sq / kRepeatedTile) * (p.sk / kRepeatedTile);
+  return tiles > 1 ? "" : "there is one tile of 64 queries and 64 keys";
+}
+std::string needs_squares(const Call& call) {
+  const AttentionDropoutParams p = params_of(call);
+  return p.sq == p.sk ? needs_two_heads(call) : "there are not as many queries as keys";
+}
+
 std::string needs_a_tile(const Call& call) {
   const AttentionDropoutParams p = params_of(call);
   return std::min(p.sq, p.sk) >= kTile ? "" : "there are no 16 queries and 16 keys";
@@ -71,11 +90,36 @@ constexpr std::array kFaults = {
     OpFault{{"draws_used_four_times", "a draw decides about four of eight queries, which are two apart"},
             &needs_queries_of_one_draw},
     OpFault{{"tile_dropped", "the first 16 queries and 16 keys of the first head are dropped"}, &needs_a_tile},
+    OpFault{{"row_repeated", "the last query of the last head has the mask of that of the first head"},
+            &needs_two_heads},
+    OpFault{{"tile_repeated", "the last tile of 64 x 64 has the mask of the first one"}, &needs_two_tiles},
+    OpFault{{"head_transposed", "the last head has the mask of the first one with queries and keys swapped"},
+            &needs_squares},
 };
 
 bool is_in_first_tile(const AttentionDropoutParams& p, std::size_t at) {
   const auto weight = static_cast<std::int64_t>(at);
   return weight / p.sk < kTile && weight % p.sk < kTile;
+}
+
+/// Of faults in the last head, the weight of the first head whose random number decides about this one.
+std::size_t draw_of_first_head(const AttentionDropoutParams& p, std::size_t at, const std::string& fault) {
+  const std::int64_t head = p.sq * p.sk, last = (p.batches * p.heads - 1) * head;
+  const std::int64_t weight = static_cast<std::int64_t>(at) - last, i = weight / p.sk, j = weight % p.sk;
+  const std::int64_t first_query = (p.sq / kRepeatedTile - 1) * kRepeatedTile,
+                     first_key = (p.sk / kRepeatedTile - 1) * kRepeatedTile;
+  if (weight < 0) {
+    return at;
+  }
+  if (fault == "head_transposed") {
+    return static_cast<std::size_t>(j * p.sk + i);
+  }
+  if (fault == "row_repeated") {
+    return static_cast<std::size_t>(i == p.sq - 1 ? weight : static_cast<std::int64_t>(at));
+  }
+  const bool is_in_tile =
+      first_query <= i && i < first_query + kRepeatedTile && first_key <= j && j < first_key + kRepeatedTile;
+  return is_in_tile ? static_cast<std::size_t>((i - first_query) * p.sk + j - first_key) : at;
 }
 
 /// The weight whose random number decides about this one.
@@ -97,6 +141,9 @@ std::size_t draw_of(const AttentionDropoutParams& p, std::size_t at, const std::
   }
   if (fault == "queries_alike") {
     return at / (keys * queries) * (keys * queries) + at % keys;
+  }
+  if (fault == "row_repeated" || fault == "tile_repeated" || fault == "head_transposed") {
+    return draw_of_first_head(p, at, fault);
   }
   return fault == "heads_alike"       ? at % (keys * queries)
          : fault == "sequences_alike" ? at % (keys * queries * heads)

@@ -29,6 +29,16 @@ std::string needs_two_periods(const Call& call) {
              : nothing;
 }
 
+constexpr std::size_t kRepeated = 32;  // groups
+
+std::string needs_two_ranges(const Call& call) {
+  const std::string nothing = needs_elements(call);
+  const auto p = op::from_params<op::DropoutParams>(call.c->params);
+  return nothing.empty() && p.elements < static_cast<std::int64_t>(2 * kRepeated * kGroup)
+             ? "there are no two times 512 elements"
+             : nothing;
+}
+
 constexpr std::array kForwardFaults = {
     OpFault{{"scale_missing", "kept elements are not divided by 1 - p"}, &needs_elements},
     OpFault{{"scale_by_p", "kept elements are divided by p"}, &needs_elements},
@@ -37,6 +47,7 @@ constexpr std::array kForwardFaults = {
     OpFault{{"constant_mask", "every group of 16 elements has the same mask"}, &needs_elements},
     OpFault{{"share_half", "half as many elements are dropped as requested"}, &needs_elements},
     OpFault{{"groups_restart", "the generator starts again after 300 groups of 16 elements"}, &needs_two_periods},
+    OpFault{{"range_repeated", "the last whole 512 elements have the mask of the first 512"}, &needs_two_ranges},
 };
 constexpr std::array kBackwardFaults = {
     OpFault{{"scale_missing", "kept elements are not divided by 1 - p"}, &needs_elements},
@@ -64,6 +75,18 @@ std::array<unsigned, kGroup> random_bytes(std::int64_t seed, std::size_t group) 
   return bytes;
 }
 
+/// The group whose random bytes decide about this one.
+std::size_t draw_of(std::size_t group, std::size_t groups, const std::string& fault) {
+  if (fault == "constant_mask") {
+    return 0;
+  }
+  if (fault == "groups_restart") {
+    return group % kPeriod;
+  }
+  const bool is_last_range = group / kRepeated + 1 == groups / kRepeated;
+  return fault == "range_repeated" && is_last_range ? group % kRepeated : group;
+}
+
 void run_forward(const op::DropoutParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   const std::vector<float> x = read_floats(ports, "x");
   std::vector<float> y(x.size()), mask(x.size() / 8);
@@ -71,8 +94,7 @@ void run_forward(const op::DropoutParams& p, std::span<const PortMemory> ports, 
   threshold = fault == "nothing_dropped" ? 0 : fault == "share_half" ? threshold / 2 : threshold;
   const float scale = scale_of(p, fault);
   core::parallel_for(x.size() / kGroup, [&](std::size_t group) {
-    const std::size_t drawn = fault == "constant_mask" ? 0 : fault == "groups_restart" ? group % kPeriod : group;
-    const auto bytes = random_bytes(p.rng_seed, drawn);
+    const auto bytes = random_bytes(p.rng_seed, draw_of(group, x.size() / kGroup, fault));
     std::array<unsigned, 2> bits{};
     for (std::size_t i = 0; i < kGroup; ++i) {
       const bool kept = bytes[i] >= threshold;

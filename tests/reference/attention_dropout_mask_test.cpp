@@ -85,7 +85,7 @@ TEST_F(DrawnMaskTest, other_numbers_than_0_and_1_are_named) {
 TEST_F(DrawnMaskTest, heads_that_share_a_mask_are_named) {
   const std::size_t head = mask_.size() / 6;
   std::copy_n(mask_.begin(), head, mask_.begin() + static_cast<std::ptrdiff_t>(head));
-  EXPECT_EQ(tripped(), (std::vector<std::string>{"dropped heads", "repeated draws"}));
+  EXPECT_EQ(tripped(), (std::vector<std::string>{"dropped heads", "repeated draws", "copied draws"}));
 }
 
 /// A head whose mask is that of the one three heads before, five queries later.
@@ -113,7 +113,8 @@ TEST_F(DrawnMaskTest, copies_are_found_in_large_masks) {
       const auto first = mask_.begin() + row * p_.sk;
       std::copy_n(first, between / 2, first + between);
     }
-    EXPECT_EQ(tripped(), std::vector<std::string>{"repeated draws"}) << p_.heads << " " << p_.sq << " " << p_.sk;
+    EXPECT_EQ(tripped(), (std::vector<std::string>{"repeated draws", "copied draws"}))
+        << p_.heads << " " << p_.sq << " " << p_.sk;
   }
 }
 
@@ -217,6 +218,20 @@ TEST_F(DrawnMaskTest, weights_that_share_a_draw_are_the_cause) {
     mask_[at] = independent[at - (at % keys) % 2];
   }
   EXPECT_EQ(cause_of(findings()), "each draw of the mask is used for 2 keys that are 1 apart");
+}
+
+/// Query 3 of head 1 has the draws of query 29 of head 4, besides.
+TEST_F(DrawnMaskTest, shared_draws_excuse_no_copies) {
+  p_.sk = 256;
+  draw();
+  const std::vector<double> independent = mask_;
+  for (const bool is_copied : {false, true}) {
+    for (std::size_t at = 0; at < mask_.size(); ++at) {
+      const std::size_t row = at / 256, query = row % 40, draw = row - (query % 8 - query % 2);
+      mask_[at] = independent[(is_copied && draw == 40 + 1 ? 4 * 40 + 25 : draw) * 256 + at % 256];
+    }
+    EXPECT_EQ(cause_of(findings()), is_copied ? "" : "each draw of the mask is used for 4 queries that are 2 apart");
+  }
 }
 
 TEST_F(DrawnMaskTest, short_sequences_name_every_reuse_that_fits) {

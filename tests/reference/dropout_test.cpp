@@ -1,6 +1,7 @@
 // The references of dropout by hand, and what its findings say about a device's mask.
 #include "op/dropout.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -156,7 +157,7 @@ TEST(DropoutFwd, a_correct_device_passes) {
          {std::pair{"fp32", core::Dtype::fp32}, {"bf16", core::Dtype::bf16}, {"fp16", core::Dtype::fp16}}) {
       const std::vector<op::Finding> found =
           findings_of(p, x, dropped(x, p, static_cast<unsigned>(256 * p), format), mode);
-      ASSERT_EQ(found.size(), p == 0 ? 3U : 4U) << "draws of probability 0 do not repeat";
+      ASSERT_EQ(found.size(), p == 0 ? 3U : 5U) << "draws of probability 0 do not repeat";
       EXPECT_EQ(found[0].name, "elements off the mask");
       EXPECT_EQ(found[0].limit, 0);
       for (const op::Finding& each : found) {
@@ -236,6 +237,24 @@ TEST(DropoutFwd, mistakes_are_counted) {
   EXPECT_TRUE(holds(found[0]) && holds(found[1]));
   EXPECT_FALSE(holds(found[2]));
   EXPECT_EQ(found[1].text, "0.50000 of the elements are dropped; as implemented it is floor(256 p) / 256 = 0.50000");
+}
+
+// The mask of 512 elements is that of others: no share and no correlation shows it.
+TEST(DropoutFwd, ranges_with_the_mask_of_others_are_named) {
+  const Numbers x = noise(1 << 16, 4);
+  Device device = dropped(x, 0.25, 64);
+  const std::size_t bytes = 512 / 8, from = 3 * bytes, to = 100 * bytes;
+  std::copy_n(device.mask.begin() + from, bytes, device.mask.begin() + to);
+  for (std::size_t i = 8 * to; i < 8 * (to + bytes); ++i) {
+    const bool kept = (static_cast<unsigned>(device.mask[i / 8]) >> (i % 8) & 1U) != 0;
+    device.y[i] = kept ? static_cast<double>(static_cast<float>(x[i]) * (1.0F / 0.75F)) : 0;
+  }
+  const std::vector<op::Finding> found = findings_of(0.25, x, device);
+  for (const op::Finding& each : found) {
+    EXPECT_EQ(holds(each), each.name != "copied draws") << each.name;
+  }
+  EXPECT_TRUE(found.back().text.starts_with("elements 51200 to 51711 have the mask of 1536 to 2047,"))
+      << found.back().text;
 }
 
 }  // namespace

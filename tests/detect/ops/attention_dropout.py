@@ -39,6 +39,16 @@ FAULTS = [
     Row("draws_used_four_times", drawn(), ["repeated draws"], named=FOUR_QUERIES),
     Row("draws_used_four_times", drawn(**RAGGED), ["repeated draws"], named=FOUR_QUERIES),
     Row("draws_used_four_times", drawn(dropout=0.9, mask="causal", window_left=9), ["repeated draws"], named=FOUR_QUERIES),
+    ("row_repeated", drawn(sq=256, sk=256), ["copied draws"]),
+    ("row_repeated", drawn("fp16", sq=200, sk=300, dropout=0.5, mask="causal_bottom_right"), ["copied draws"]),
+    ("row_repeated", drawn(sq=100, sk=2048, dropout=0.02), ["copied draws"]),
+    ("row_repeated", drawn(sq=512, sk=512, dropout=0.9, mask="causal", window_left=250), ["copied draws"]),
+    ("tile_repeated", drawn(sq=256, sk=256), ["copied draws"]),
+    ("tile_repeated", drawn("fp32", sq=300, sk=200, dropout=0.01), ["copied draws"]),
+    ("tile_repeated", drawn(sq=512, sk=512, mask="causal"), ["copied draws"]),
+    ("tile_repeated", drawn(batches=1, heads=1, sq=256, sk=2048, dropout=0.5), ["copied draws"]),
+    ("head_transposed", drawn(sq=256, sk=256), ["copied draws"]),
+    ("head_transposed", drawn("fp16", sq=100, sk=100, dropout=0.5, layout="bhsd"), ["copied draws"]),
     # Where the last queries see nothing, or do not exist.
     ("draws_used_twice", drawn(batches=1, heads=1, sq=4096, sk=512, mask="causal", window_left=40), ["repeated draws"]),
     ("draws_used_twice", drawn(batches=1, heads=1, sq=1024, sk=1024, mask="padding"), ["repeated draws"]),
@@ -53,6 +63,11 @@ REFUSED = [
     ("draws_used_twice", drawn(sk=8), "no keys are eight apart"),
     ("draws_used_four_times", drawn(sq=2), "no queries are two apart"),
     ("tile_dropped", drawn(sq=15), "there are no 16 queries and 16 keys"),
+    ("row_repeated", drawn(batches=1, heads=1), "there is one head"),
+    ("tile_repeated", drawn(sq=63), "there are no 64 queries and 64 keys"),
+    ("tile_repeated", drawn(batches=1, heads=1, sq=100, sk=100), "there is one tile of 64 queries and 64 keys"),
+    ("head_transposed", drawn(), "there are not as many queries as keys"),
+    ("head_transposed", drawn(batches=1, heads=1, sq=60), "there is one head"),
 ]
 
 

@@ -20,6 +20,8 @@ FAULTS = [
     ("constant_mask", FWD, ["dropped share", "dropped neighbours"]),
     ("share_half", FWD, ["dropped share"]),
     ("groups_restart", FWD, ["repeated draws"]),
+    ("range_repeated", FWD, ["copied draws"]),
+    ("range_repeated", dropout("dropout_fwd", 100016), ["copied draws"]),
     ("bit_flip", FWD, ["elements off the mask"]),
     ("element_zero", FWD, ["elements off the mask"]),
     ("inf_written", FWD, ["elements off the mask"]),
@@ -35,6 +37,7 @@ FAULTS = [
 
 REFUSED = [
     ("groups_restart", dropout("dropout_fwd", 4096), "within so few elements"),
+    ("range_repeated", dropout("dropout_fwd", 1008), "there are no two times 512 elements"),
 ]
 
 
