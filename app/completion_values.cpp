@@ -9,6 +9,7 @@
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
+#include "list_topics.hpp"
 #include "machine/device.hpp"
 #include "op/mode.hpp"
 #include "plans.hpp"
@@ -50,11 +51,20 @@ std::vector<plan::Case> cases_of(const std::vector<std::string>& words) {
   return cases;
 }
 
+std::vector<std::string> ops() {
+  return names_of(catalog(), [](const auto& row) { return row.op->name; });
+}
+
+/// Whether a line begins so that ops come next, not plans: `list faults`.
+bool asks_for_op(const std::vector<std::string>& words) {
+  return words.size() > 1 && words[0] == "list" && lists_by_op(words[1]);
+}
+
 }  // namespace
 
 OfferedValues offered_values(std::string_view option) {
   if (option == "--op") {
-    return {.fixed = names_of(catalog(), [](const auto& row) { return row.op->name; }), .is_list = true};
+    return {.fixed = ops(), .is_list = true};
   }
   if (option == "--mode") {
     return {.fixed = names_of(op::all_modes(), [](const auto& mode) { return mode.name; }), .is_list = true};
@@ -79,7 +89,10 @@ OfferedValues offered_values(std::string_view option) {
 
 std::vector<std::string> asked_values(std::string_view kind, const std::vector<std::string>& words) {
   std::set<std::string> values;
-  if (kind == kPlanValues) {
+  if (kind == kPlanValues && asks_for_op(words)) {
+    const std::vector<std::string> names = ops();
+    values.insert(names.begin(), names.end());
+  } else if (kind == kPlanValues) {
     for (const auto& [name, file] : shipped_plans()) {
       values.insert(name);
     }

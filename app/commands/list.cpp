@@ -1,6 +1,5 @@
 // te-numcheck list: what is available, without running anything.
 #include <algorithm>
-#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,15 +12,9 @@
 #include "commands/commands.hpp"
 #include "core/counted.hpp"
 #include "core/printable.hpp"
-#include "core/strings.hpp"
-#include "data/distribution.hpp"
-#include "diagnose/hypothesis.hpp"
-#include "diagnose/told.hpp"
 #include "execution_options.hpp"
-#include "kernels/loader/probe.hpp"
-#include "machine/environment.hpp"
-#include "op/known_cause.hpp"
-#include "op/mode.hpp"
+#include "given_tensors.hpp"
+#include "list_topics.hpp"
 #include "page_text.hpp"
 #include "plans.hpp"
 #include "report/report.hpp"
@@ -40,115 +33,14 @@ using report::views::Column;
 const CommandInfo kInfo{
     .name = "list",
     .summary = "show what is available, without running anything",
-    .usage = "[OPTIONS] ops|modes|backends|devices|plans|distributions|faults|causes|variables, or: cases PLAN...",
-    .examples = {"list plans", "list cases quick --mode bf16", "list modes --json"},
+    .usage =
+        "[OPTIONS] ops|devices|plans|distributions|causes|variables, modes|backends|faults [OP], or: cases PLAN...",
+    .examples = {"list plans", "list cases quick --mode bf16", "list faults gemm", "list modes --json"},
     .exit_codes = {0, 2, 4},
     .words = {"ops", "modes", "backends", "devices", "plans", "cases", "distributions", "faults", "causes",
               "variables"},
     .takes_files = true,
 };
-
-json ops_list() {
-  json list = json::array();
-  for (const prepare::CatalogRow& row : catalog()) {
-    list.push_back({{"name", row.op->name},
-                    {"summary", row.op->summary},
-                    {"modes", row.op->modes},
-                    {"backends", prepare::backend_names(row)}});
-  }
-  return list;
-}
-
-json modes_list() {
-  json list = json::array();
-  for (const op::Mode& mode : op::all_modes()) {
-    list.push_back({{"name", mode.name},
-                    {"first", core::dtype_info(mode.first).name},
-                    {"second", core::dtype_info(mode.second).name},
-                    {"output", core::dtype_info(mode.output).name},
-                    {"summary", mode.doc}});
-  }
-  return list;
-}
-
-json backends_list() {
-  json list = json::array();
-  for (const BackendInfo& backend : backends()) {
-    list.push_back({{"name", backend.name}, {"summary", backend.doc}});
-  }
-  return list;
-}
-
-json devices_list() {
-  json list = json::array();
-  for (const machine::Device& device : kernels::loader::cuda_devices()) {
-    list.push_back({{"name", fmt::format("cuda:{}", device.index)},
-                    {"summary", fmt::format("{}, sm_{}, driver {}", device.name, device.sm, device.driver)}});
-  }
-  for (const int sm : machine::simulated_architectures()) {
-    list.push_back(
-        {{"name", fmt::format("sim:sm_{}", sm)}, {"summary", "simulated on the host: no hardware evidence"}});
-  }
-  return list;
-}
-
-json distributions_list() {
-  json list = json::array();
-  for (const data::DistributionInfo& info : data::all_distributions()) {
-    json parameters = json::array();
-    for (const op::Field& field : info.fields()) {
-      parameters.push_back(field.name);
-    }
-    list.push_back({{"name", info.name}, {"parameters", std::move(parameters)}, {"summary", info.doc}});
-  }
-  return list;
-}
-
-json faults_list() {
-  json list = json::array();
-  for (const FaultOfOps& fault : faults_by_op()) {
-    list.push_back({{"name", fault.info.name}, {"ops", fault.ops}, {"summary", fault.info.doc}});
-  }
-  return list;
-}
-
-/// Names that diagnose gives to causes; those of faults are in a list of their own.
-json causes_list() {
-  json list = json::array();
-  for (const diagnose::ToldCause& cause : diagnose::told_causes()) {
-    list.push_back({{"name", cause.name}, {"summary", cause.doc}});
-  }
-  for (const op::KnownCause& cause : op::known_causes()) {
-    list.push_back({{"name", cause.name}, {"summary", cause.doc}});
-  }
-  std::set<std::string> names;
-  for (const diagnose::CatalogueRow& row : diagnose::catalogue()) {
-    for (const std::string& name : core::split(row.name, ',')) {
-      const std::string trimmed = name.substr(name.find_first_not_of(' '));
-      if (names.insert(trimmed).second) {
-        list.push_back({{"name", trimmed}, {"summary", row.doc}});
-      }
-    }
-  }
-  return list;
-}
-
-json variables_list() {
-  json list = json::array();
-  const std::vector<plan::EnvironmentVariable> settable = plan::settable_variables();
-  for (const machine::NumericVariable& variable : machine::numeric_variables()) {
-    const bool in_plans =
-        std::ranges::find(settable, variable.name, &plan::EnvironmentVariable::name) != settable.end();
-    list.push_back({{"name", variable.name}, {"settable", in_plans ? "yes" : "no"}, {"summary", variable.doc}});
-  }
-  for (const plan::EnvironmentVariable& variable : settable) {
-    const auto names = machine::numeric_variables();
-    if (std::ranges::find(names, variable.name, &machine::NumericVariable::name) == names.end()) {
-      list.push_back({{"name", variable.name}, {"settable", "yes"}, {"summary", variable.doc}});
-    }
-  }
-  return list;
-}
 
 json cases_list(const std::vector<plan::Case>& cases) {
   json list = json::array();
@@ -206,36 +98,6 @@ std::string plans_text(const json& list, std::size_t width) {
   return render_terms(terms, width);
 }
 
-struct Topic {
-  json (*list)();
-  std::vector<std::string> keys;
-};
-
-Topic topic_of(const std::string& what) {
-  if (what == "ops") {
-    return {&ops_list, {"name", "summary", "backends", "modes"}};
-  }
-  if (what == "modes") {
-    return {&modes_list, {"name", "first", "second", "output", "summary"}};
-  }
-  if (what == "backends") {
-    return {&backends_list, {"name", "summary"}};
-  }
-  if (what == "devices") {
-    return {&devices_list, {"name", "summary"}};
-  }
-  if (what == "distributions") {
-    return {&distributions_list, {"name", "summary", "parameters"}};
-  }
-  if (what == "causes") {
-    return {&causes_list, {"name", "summary"}};
-  }
-  if (what == "faults") {
-    return {&faults_list, {"name", "summary", "ops"}};
-  }
-  return {&variables_list, {"name", "settable", "summary"}};
-}
-
 class ListCommand : public Command {
  public:
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
@@ -256,14 +118,18 @@ class ListCommand : public Command {
     if (what_ == "cases") {
       return list_cases(context);
     }
-    if (!plans_.paths.empty()) {
-      throw core::UsageError(fmt::format("list {}: unexpected argument \"{}\"", what_, plans_.paths.front()));
+    const std::size_t expected = lists_by_op(what_) ? 1 : 0;
+    if (plans_.paths.size() > expected) {
+      throw core::UsageError(fmt::format("list {}: unexpected argument \"{}\"", what_, plans_.paths[expected]));
     }
     if (what_ == "plans") {
       return list_plans(context);
     }
-    const Topic topic = topic_of(what_);
-    print(context, topic.list(), topic.keys);
+    if (!plans_.paths.empty()) {
+      require_known(plans_.paths.front(), "op", op_names());
+    }
+    const ListTopic topic = plans_.paths.empty() ? list_topic(what_) : list_topic_of_op(what_, plans_.paths.front());
+    print(context, topic.entries, topic.columns);
     return core::ExitCode::success;
   }
 

@@ -85,6 +85,7 @@ class Shells(CliTest):
             ("te-numcheck run pla\t\n", "<run><plan.json>"),
             ("te-numcheck explain rmsnorm_f\t\n", "<explain><rmsnorm_fwd>"),
             ("te-numcheck schema pl\t\n", "<schema><plan>"),
+            ("te-numcheck list faults rmsnorm_f\t\n", "<list><faults><rmsnorm_fwd>"),
             ("te-numcheck completion zs\t\n", None),
             ("te-numcheck run my\\ folder/a\t\n", "<run><my folder/a plan.json>"),
             ("te-numcheck run --json=my\\ folder/a\t\n", "<run><--json=my folder/a plan.json>"),
@@ -135,6 +136,10 @@ class Shells(CliTest):
     def test_what_the_scripts_ask(self):
         ask = lambda *words, code=0: self.run_cli("completion", "--values", *words, code=code).stdout.splitlines()  # noqa: E731
         self.assertIn("quick", ask("plan", "--", "run"))
+        self.assertIn("quick", ask("plan", "--", "list", "cases"))
+        for topic in ("faults", "modes", "backends"):
+            self.assertIn("gemm", ask("plan", "--", "list", topic))
+            self.assertNotIn("quick", ask("plan", "--", "list", topic))
         self.assertEqual(ask("tag", "--", "run", self.case_plan, "--tag"), ["slow", "smoke"])
         self.assertEqual(len(ask("case", "--", "run", self.case_plan)), 2)
         self.assertEqual(ask("tag", "--", "run"), [])

@@ -273,6 +273,18 @@ class LikelyMistakes(CliTest):
         self.assertTrue(all(faults.values()))
         self.assertRegex(self.run_cli("list", "faults", code=0).stdout, r"bit_flip .* all\n")
 
+    def test_lists_of_one_op(self):
+        listed = lambda *words: json.loads(self.run_cli("list", *words, "--json", code=0).stdout)  # noqa: E731
+        names = lambda *words: [entry["name"] for entry in listed(*words)]  # noqa: E731
+        for op in listed("ops"):
+            with self.subTest(op["name"]):
+                self.assertEqual(listed("faults", op["name"]), [fault for fault in listed("faults") if op["name"] in fault["ops"]])
+                self.assertEqual(set(names("modes", op["name"])), set(op["modes"]))
+                self.assertEqual(set(names("backends", op["name"])), {"auto", *op["backends"]})
+        text = self.run_cli("list", "faults", "dropout_bwd", code=0).stdout
+        self.assertIn("mask_shifted", text)
+        self.assertNotIn("epsilon_x10", text)
+
     def test_modes_of_ops_without_products(self):
         text = self.run_cli("explain", "layernorm_fwd", code=0).stdout
         self.assertNotIn("FP32 products", text)

@@ -89,6 +89,7 @@ class Mistakes(CliTest):
         self.expect(["run", plan, "--memory", "much"], "--memory")
         self.expect(["run", plan, "--device", "gpu"], "")
         self.expect(["list", "everything"], 'unknown list topic "everything"')
+        self.expect(["list", "faults", "gem"], 'unknown op "gem" (did you mean gemm?)')
         self.expect(["schema", "plans"], 'unknown schema "plans" (did you mean plan?)')
         self.expect(["completion", "csh"], 'unknown shell "csh"')
         self.expect(["explain", "gem"], 'unknown topic "gem" (did you mean gemm?)')
@@ -103,7 +104,9 @@ class Mistakes(CliTest):
 
     def test_superfluous_arguments(self):
         self.expect(["doctor", "now"], 'doctor: unexpected argument "now"')
-        self.expect(["list", "modes", "plan.json"], 'list modes: unexpected argument "plan.json"')
+        self.expect(["list", "plans", "plan.json"], 'list plans: unexpected argument "plan.json"')
+        self.expect(["list", "ops", "gemm"], 'list ops: unexpected argument "gemm"')
+        self.expect(["list", "modes", "gemm", "gemm"], 'list modes: unexpected argument "gemm"')
 
     def test_contradictions(self):
         plan = self.plan()
