@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/harness/classify_sums.hpp"
 #include "kernels/harness/memory_fault.hpp"
 #include "kernels/harness/passes.hpp"
 #include "kernels/harness/session.hpp"
@@ -138,16 +139,18 @@ void classify_all(Session& session, Backend& backend, const Call& call, std::spa
     // The class of a simulated algorithm does not depend on the shape; on hardware every case is probed.
     const std::string key =
         fmt::format("{}/{}/{}/{}", backend.device().sm, call.c->mode->name, algorithms[i].label, call.inject);
-    const auto cached = backend.device().simulated ? known.find(key) : known.end();
+    const bool of_sums = sums_obstacle(call).empty();  // which depends on parameters of the case
+    const auto cached = backend.device().simulated && !of_sums ? known.find(key) : known.end();
     if (cached != known.end()) {
       set_class(reports[i], cached->second);
       continue;
     }
     const std::string error = attempt(session, [&] {
-      const auto found = classify_algorithm(algorithms[i], call, session.memory(), session.ports(),
+      const auto classify = of_sums ? &classify_sums : &classify_algorithm;
+      const Classification found = classify(algorithms[i], call, session.memory(), session.ports(),
                                             session.workspace_for(algorithms[i]).data(), session.launcher());
       set_class(reports[i], found);
-      if (backend.device().simulated) {
+      if (backend.device().simulated && !of_sums) {
         known.emplace(key, found);
       }
     });
@@ -181,7 +184,7 @@ worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<co
   std::vector<worker::RunReport> reports;
   std::ranges::transform(algorithms, std::back_inserter(reports),
                          [&backend](const Algorithm& algorithm) { return describe(backend, algorithm); });
-  if (options.classify && classification_obstacle(call).empty()) {
+  if (options.classify && (classification_obstacle(call).empty() || sums_obstacle(call).empty())) {
     classify_all(session, backend, call, algorithms, simulated_classes_, reports);
   }
   session.upload_inputs();

@@ -15,6 +15,12 @@ const char* class_name(PrecisionClass c) noexcept {
       return "tf32_truncated";
     case PrecisionClass::bf16_inputs:
       return "bf16_inputs";
+    case PrecisionClass::fp8_promoted:
+      return "fp8_promoted";
+    case PrecisionClass::fp8_rarely_promoted:
+      return "fp8_rarely_promoted";
+    case PrecisionClass::fp8_fast:
+      return "fp8_fast";
     case PrecisionClass::native:
       return "native";
     case PrecisionClass::unknown:
@@ -24,8 +30,10 @@ const char* class_name(PrecisionClass c) noexcept {
 }
 
 std::optional<PrecisionClass> class_named(std::string_view name) noexcept {
-  for (const PrecisionClass c : {PrecisionClass::fp32, PrecisionClass::tf32_rne, PrecisionClass::tf32_truncated,
-                                 PrecisionClass::bf16_inputs, PrecisionClass::native, PrecisionClass::unknown}) {
+  for (const PrecisionClass c :
+       {PrecisionClass::fp32, PrecisionClass::tf32_rne, PrecisionClass::tf32_truncated, PrecisionClass::bf16_inputs,
+        PrecisionClass::fp8_promoted, PrecisionClass::fp8_rarely_promoted, PrecisionClass::fp8_fast,
+        PrecisionClass::native, PrecisionClass::unknown}) {
     if (name == class_name(c)) {
       return c;
     }

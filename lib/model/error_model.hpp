@@ -20,8 +20,18 @@
 
 namespace numcheck::model {
 
-/// Precision class of the operands that ran, as observed by bits (probe G6) or expected from the request.
-enum class PrecisionClass { fp32, tf32_rne, tf32_truncated, bf16_inputs, native, unknown };
+/// Precision class of the operands that ran, or of FP8 sums, as observed by bits (probes G6 and G3) or expected from the request.
+enum class PrecisionClass {
+  fp32,
+  tf32_rne,
+  tf32_truncated,
+  bf16_inputs,
+  fp8_promoted,  ///< sums of FP8 products are promoted to FP32 after 128 or fewer of them, or have more than 14 bits
+  fp8_rarely_promoted,  ///< after more
+  fp8_fast,             ///< never: 14 bits
+  native,
+  unknown
+};
 
 [[nodiscard]] const char* class_name(PrecisionClass c) noexcept;
 /// The class of that name; nothing if no class has it.

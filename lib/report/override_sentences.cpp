@@ -116,6 +116,9 @@ std::string class_label(std::string_view class_name) {
                                                                      {"tf32_rne", "TF32"},
                                                                      {"tf32_truncated", "truncated TF32"},
                                                                      {"bf16_inputs", "BF16 inputs"},
+                                                                     {"fp8_promoted", "promoted sums"},
+                                                                     {"fp8_rarely_promoted", "rarely promoted sums"},
+                                                                     {"fp8_fast", "fast accumulation"},
                                                                      {"native", "native"}};
   const auto found = words.find(class_name);
   return std::string(found == words.end() ? class_name : found->second);

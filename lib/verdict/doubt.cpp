@@ -76,9 +76,12 @@ std::string doubt_about_fakes(std::span<const OutputResult> outputs) {
 
 std::string doubt_about_class(const RunResult& run) {
   const bool is_asked = run.expected_class != model::PrecisionClass::native;
-  return is_asked && run.run.observed == model::PrecisionClass::unknown
-             ? std::string("no rounding of the operands explains single products, so which precision ran is not known")
-             : std::string();
+  if (!is_asked || run.run.observed != model::PrecisionClass::unknown) {
+    return {};
+  }
+  return run.expected_class == model::PrecisionClass::fp8_promoted
+             ? "neither promoted nor fast accumulation explains a sum of a few products, so which ran is not known"
+             : "no rounding of the operands explains single products, so which precision ran is not known";
 }
 
 }  // namespace numcheck::verdict

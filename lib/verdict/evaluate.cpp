@@ -13,6 +13,7 @@
 
 #include "core/trace.hpp"
 #include "model/expected_class.hpp"
+#include "op/gemm.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/declared_rounding.hpp"
@@ -48,8 +49,11 @@ PrecisionClass expected_of(const EvaluationContext& context) {
   if (!c.op->multiplies_matrices) {
     return PrecisionClass::native;
   }
-  const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
   const bool fp32_chain = context.arithmetic == model::MatrixArithmetic::fp32_chain;
+  if (c.op == &op::gemm() && !fp32_chain && op::gemm_promotes(op::from_params<op::GemmParams>(c.params), *c.mode)) {
+    return PrecisionClass::fp8_promoted;
+  }
+  const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
   return fp32_chain && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
 }
 
