@@ -21,9 +21,8 @@ class MemoryGate {
       : budget_bytes_(budget_bytes), most_leases_(most_leases) {}
 
   static constexpr std::uint64_t kSmallWork = std::uint64_t{1} << 30;
-  /// Beyond it, no third piece of work is prepared while one is compared and another one waits: comparing takes all threads.
-  /// Three pieces with 2^27 elements in FP32 and BF16 each fit.
-  static constexpr std::uint64_t kLargeWork = std::uint64_t{19} << 28;
+  /// Beyond it, one piece of work is prepared while another one is compared, and no third: comparing takes all threads.
+  static constexpr std::uint64_t kLargeWork = std::uint64_t{3} << 30;
 
   /// Of work: what it holds, and what it may need besides, but never at the same time as other work.
   struct Demand {
