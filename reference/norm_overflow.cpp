@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
 #include "reference/norm_rows.hpp"
 
 namespace numcheck::reference {
@@ -14,6 +19,7 @@ namespace {
 struct Output {
   std::size_t index;
   const op::OutputValues& expected;
+  const op::Delivered& delivered;
   std::span<const double> got;
 };
 
@@ -23,7 +29,7 @@ std::vector<Output> outputs_of(const op::FindingRequest& request) {
     const op::OutputValues& expected = request.expected->outputs[i];
     const auto found = std::ranges::find(request.outputs, expected.port, &op::Delivered::port);
     if (found != request.outputs.end()) {
-      all.push_back({i, expected, found->value});
+      all.push_back({i, expected, *found, found->value});
     }
   }
   return all;
@@ -58,16 +64,6 @@ struct Outputs {
   }
 };
 
-/// y where rsigma is 0. An x - mu that overflows makes NaN, unless it is written as x rsigma - mu rsigma.
-op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, double factor, double beta) {
-  constexpr double kLargest = 0x1p127;
-  if (!(std::fabs(centred) < kLargest)) {
-    return {outputs.y.index, at, false};
-  }
-  const Tracked y = Tracked(0 * factor) + Tracked(beta);
-  return {outputs.y.index, at, true, y.y, y.b, std::sqrt(y.v)};
-}
-
 /// What rows are normalised with.
 struct NormInputs {
   const op::Operand& x;
@@ -77,59 +73,120 @@ struct NormInputs {
   bool rounds_product;  ///< x rsigma is rounded to x's format before it is multiplied by gamma'
 };
 
-/// Whether an element of y is nearer to what is expected of it than to what is left where rsigma is 0: threads that merge a row's
-/// sums in different orders disagree on what overflows. It is judged by the one that it is nearer to.
-bool is_as_expected(const Output& y, const op::Settled& vanished) {
-  const std::size_t at = vanished.element;
-  const double got = y.got[at], expected = y.expected.value[at];
-  const bool is_known = !y.expected.magnitude.empty() &&
-                        static_cast<double>(y.expected.magnitude[at]) < std::fabs(expected) &&
-                        std::isfinite(y.expected.deviation[at]);
-  return vanished.asked && is_known && std::fabs(got - expected) < std::fabs(got - vanished.value);
-}
-
 /// Whether anything is expected of an element.
 bool is_known(const op::OutputValues& output, std::size_t element) {
   return output.magnitude.empty() || (output.magnitude[element] < static_cast<float>(TrackedOutput::kMaxBound) &&
                                       std::isfinite(output.deviation[element]));
 }
 
-struct Statistics {
-  Tracked mean = 0.0, rsigma = 0.0;
-};
-
-/// Of a row that a kernel has summed without an overflow, because it divides first, scales, or merges means: they are those of the
-/// row times 2^-80, whose squares are far from FP32's limits, too.
-Statistics without_overflow(std::span<const double> row, bool centred, double epsilon) {
-  constexpr double kScale = 0x1p-80;
-  const auto times = [](const Tracked& x, double power) {
-    return Tracked(x.y * power, x.b * power, x.v * power * power);
+/// Whether a number within y's bound is stored as this one.
+bool is_stored_as(const Tracked& y, double got, const op::Delivered& output) {
+  const auto stored = [&output](double value) {
+    const bool saturates = core::dtype_info(output.dtype).storage_bytes == 1;
+    return core::round_to(value * output.scale, output.dtype,
+                          saturates ? core::Overflow::saturate : core::Overflow::ieee);
   };
-  std::vector<double> scaled(row.begin(), row.end());
-  std::ranges::for_each(scaled, [](double& x) { x *= kScale; });
-  const Tracked mean = centred ? row_mean<Tracked>(scaled) : Tracked(0.0);
-  const Tracked spread = centred ? row_variance<Tracked>(scaled, mean) : row_mean_square<Tracked>(scaled);
-  return {times(mean, 1 / kScale), times(row_rsigma(spread, epsilon * kScale * kScale), kScale)};
+  const double number = stored(got);  // the same: its scale was divided by
+  return std::isnan(y.y) ? std::isnan(got) : stored(y.y - y.b) <= number && number <= stored(y.y + y.b);
 }
 
-/// What is expected of such a row, as far as `outputs` say nothing.
-void add_without_overflow(const Outputs& outputs, std::size_t i, const NormInputs& inputs,
-                          std::vector<op::Settled>& settled) {
-  const std::span<const double> x = row_of(inputs.x, i);
-  const Statistics row = without_overflow(x, outputs.mu != nullptr, inputs.epsilon);
-  const auto add = [&](const Output& output, std::size_t at, const Tracked& y) {
-    if (!is_known(output.expected, at) && std::isfinite(y.b)) {
-      settled.push_back({output.index, at, true, y.y, y.b, std::sqrt(y.v)});
-    }
-  };
-  add(outputs.rsigma, i, row.rsigma);
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const Tracked normalised = normalised_element(Tracked(x[j]), row.mean, row.rsigma);
-    const Tracked product = inputs.rounds_product ? rounded_to(normalised, inputs.x.dtype) : normalised;
-    const Tracked shift = inputs.beta == nullptr ? Tracked(0.0) : Tracked(inputs.beta->data[j]);
-    add(outputs.y, i * x.size() + j, multiplied_and_added(product, Tracked(inputs.factors[j]), shift));
+/// A row whose FP32 sums may overflow.
+class Row {
+ public:
+  Row(const Outputs& outputs, const NormInputs& inputs, std::size_t i)
+      : outputs_(outputs), inputs_(inputs), i_(i), x_(row_of(inputs.x, i)) {
+    compute_without_overflow();
   }
-}
+
+  [[nodiscard]] std::vector<op::Settled> settle() {
+    if (outputs_.mu != nullptr && is_open(outputs_.mu->expected, i_)) {
+      if (std::isfinite(outputs_.mu->got[i_])) {
+        add_unless_known(*outputs_.mu, i_, mean_);
+      } else {
+        leave(*outputs_.mu, i_);
+      }
+    }
+    const double rsigma = outputs_.rsigma.got[i_];
+    if (is_lost() && std::isnan(rsigma)) {
+      leave(outputs_.rsigma, i_);
+    } else if (rsigma == 0) {
+      add(outputs_.rsigma, i_, Tracked(0.0));
+    } else {
+      add_unless_known(outputs_.rsigma, i_, rsigma_);
+    }
+    for (std::size_t j = 0; j < x_.size(); ++j) {
+      settle_element(j);
+    }
+    return std::move(settled_);
+  }
+
+ private:
+  [[nodiscard]] bool is_lost() const { return outputs_.sum_overflowed(i_) || outputs_.variance_is_nan(i_); }
+
+  /// Of a kernel that has summed without an overflow, because it divides first, scales, or merges means: the statistics are those
+  /// of the row times 2^-80, whose squares are far from FP32's limits, too.
+  void compute_without_overflow() {
+    constexpr double kScale = 0x1p-80;
+    const auto times = [](const Tracked& x, double power) {
+      return Tracked(x.y * power, x.b * power, x.v * power * power);
+    };
+    std::vector<double> scaled(x_.begin(), x_.end());
+    std::ranges::for_each(scaled, [](double& x) { x *= kScale; });
+    const bool centred = outputs_.mu != nullptr;
+    const Tracked mean = centred ? row_mean<Tracked>(scaled) : Tracked(0.0);
+    const Tracked spread = centred ? row_variance<Tracked>(scaled, mean) : row_mean_square<Tracked>(scaled);
+    mean_ = times(mean, 1 / kScale);
+    rsigma_ = times(row_rsigma(spread, inputs_.epsilon * kScale * kScale), kScale);
+  }
+
+  [[nodiscard]] Tracked without_overflow(std::size_t j) const {
+    const Tracked normalised = normalised_element(Tracked(x_[j]), mean_, rsigma_);
+    const Tracked product = inputs_.rounds_product ? rounded_to(normalised, inputs_.x.dtype) : normalised;
+    return multiplied_and_added(product, Tracked(inputs_.factors[j]), Tracked(beta(j)));
+  }
+
+  /// Where rsigma is 0, or the row is lost, y is NaN, 0 gamma' + beta, or what it is without an overflow: threads that merge a row's
+  /// sums in different orders disagree on what overflows. It is judged by what it is stored as, or nearer to.
+  void settle_element(std::size_t j) {
+    constexpr double kLargest = 0x1p127;
+    const std::size_t at = i_ * x_.size() + j;
+    const Tracked full = without_overflow(j);
+    if (!is_lost() && outputs_.rsigma.got[i_] != 0) {
+      add_unless_known(outputs_.y, at, full);
+      return;
+    }
+    const double got = outputs_.y.got[at];
+    // x - mu may overflow, too, which makes NaN, unless it is written as x rsigma - mu rsigma.
+    const bool may_be_nan = is_lost() || !(std::fabs(x_[j] - outputs_.mean(i_)) < kLargest);
+    if (may_be_nan && !std::isfinite(got)) {
+      leave(outputs_.y, at);
+      return;
+    }
+    const Tracked zero = Tracked(0 * inputs_.factors[j]) + Tracked(beta(j));
+    const bool is_zero = is_stored_as(zero, got, outputs_.y.delivered);
+    const bool is_nearer = std::isfinite(full.b) && !(std::fabs(got - full.y) >= std::fabs(got - zero.y));
+    add(outputs_.y, at, !is_zero && is_nearer && !std::isnan(got) ? full : zero);
+  }
+
+  [[nodiscard]] double beta(std::size_t j) const { return inputs_.beta == nullptr ? 0 : inputs_.beta->data[j]; }
+
+  void add(const Output& output, std::size_t at, const Tracked& y) {
+    settled_.push_back({output.index, at, true, y.y, y.b, std::sqrt(y.v)});
+  }
+  void add_unless_known(const Output& output, std::size_t at, const Tracked& y) {
+    if (!is_known(output.expected, at) && std::isfinite(y.b)) {
+      add(output, at, y);
+    }
+  }
+  void leave(const Output& output, std::size_t at) { settled_.push_back({output.index, at, false}); }
+
+  const Outputs& outputs_;
+  const NormInputs& inputs_;
+  std::size_t i_;
+  std::span<const double> x_;
+  Tracked mean_ = 0.0, rsigma_ = 0.0;  ///< without an overflow
+  std::vector<op::Settled> settled_;
+};
 
 }  // namespace
 
@@ -145,28 +202,14 @@ std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op
                           .factors = gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p),
                           .epsilon = epsilon_of(p),
                           .rounds_product = rounds_product};
+  const std::vector<op::OutputValues::Range>& open = outputs.rsigma.expected.open;
+  std::vector<std::vector<op::Settled>> rows(open.size());
+  core::parallel_for(open.size(), [&](std::size_t n) {
+    rows[n] = Row(outputs, inputs, static_cast<std::size_t>(open[n].begin)).settle();
+  });
   std::vector<op::Settled> settled;
-  for (const op::OutputValues::Range& open : outputs.rsigma.expected.open) {
-    const auto i = static_cast<std::size_t>(open.begin);
-    const bool lost = outputs.sum_overflowed(i) || outputs.variance_is_nan(i);
-    if (!lost && outputs.rsigma.got[i] != 0) {
-      add_without_overflow(outputs, i, inputs, settled);
-      continue;
-    }
-    settled.push_back({outputs.rsigma.index, i, !lost});
-    if (outputs.sum_overflowed(i)) {
-      settled.push_back({outputs.mu->index, i, false});
-    }
-    const std::span<const double> row = row_of(inputs.x, i);
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      const std::size_t at = i * row.size() + j;
-      const op::Settled zero = lost ? op::Settled{outputs.y.index, at, false}
-                                    : vanished(outputs, at, row[j] - outputs.mean(i), inputs.factors[j],
-                                               inputs.beta == nullptr ? 0 : inputs.beta->data[j]);
-      if (!is_as_expected(outputs.y, zero)) {
-        settled.push_back(zero);
-      }
-    }
+  for (const std::vector<op::Settled>& row : rows) {
+    settled.insert(settled.end(), row.begin(), row.end());
   }
   return settled;
 }

@@ -1,12 +1,11 @@
-// Normalisations of rows whose FP32 sums may overflow. Which of two results is right depends on how a kernel sums, and the
+// Normalisations of rows whose FP32 sums may overflow. Which of several results is right depends on how a kernel sums, and the
 // statistics that it stores show that:
 //
-//   no overflow           mu and rsigma, and y from them, as anywhere else; where the squares' true sum is beyond FP32's range,
-//                         as of the row times 2^-80
-//   the squares overflow  rsigma = 1 / sqrt(inf) = 0, so y = 0 gamma' + beta; or an element as anywhere else, where threads merge
-//                         the row's sums in different orders (cuDNN 9.14 and 9.19 on an H200: of a row of three, the largest)
-//
-// Nothing is asked of the row if the sum of its elements has overflowed, or both E x^2 and mu^2, whose difference is NaN.
+//   mu and rsigma are finite  both, and y, as of the row times 2^-80, where nothing overflows
+//   rsigma = 0                the squares have overflowed: y = 0 gamma' + beta; or an element as above, where threads merge the
+//                             row's sums in different orders (cuDNN 9.14 and 9.19 on an H200: of a row of three, the largest)
+//   mu is infinite or NaN, or rsigma NaN beside a mu whose square overflows (E x^2 and mu^2, whose difference is NaN)
+//                             y is NaN, or as in one of the two lines above
 #pragma once
 
 #include <cstddef>
