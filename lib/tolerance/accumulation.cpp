@@ -69,6 +69,14 @@ Accumulation fused_accumulation(const model::Arithmetic& arithmetic, std::int64_
   out.slope = steps / 2 * shrink;
   out.value += out.slope * out.slope;
   out.second += out.slope * out.slope * (1.0 / 3 + (chains > 1 ? 1.0 : 0.0));
+  // Products of few bits lose none of them until a partial sum is 2^(F - bits) times as large; from then on each of them is truncated,
+  // by half a unit of the sum on average. Those that lead back from an excursion lose as much as those that lead there, so that sums
+  // may become larger or smaller. Simulated with products of one size, E4M3 without promotion: 0.002 at k = 81920, 0.0036 at 131072.
+  const double largest = std::sqrt(chain / 2);  // of partial sums, in products
+  const double beyond = largest / std::ldexp(1.0, arithmetic.F - fraction_bits) - 1;
+  if (fraction_bits <= kFewBits && beyond > 0) {
+    out.slope_slack = std::min(1.0, beyond) * kMeanOfPower * unit / 4 * largest;
+  }
   const double same_sign = chain / 2 * kMeanOfPower * unit / 2;
   out.coherent = same_sign * same_sign;
   out.slope_coherent = same_sign;

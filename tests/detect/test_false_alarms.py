@@ -54,6 +54,14 @@ OVERFLOWING = [
 ]
 
 
+# Products of one size are all truncated alike once partial sums are large enough.
+LONG_FP8 = [
+    (case("gemm", "fp8_e4m3", {"m": 32, "n": 32, "k": k, "trans_b": True, "accumulate": "fast", "output": "fp32"},
+          {"distribution": "signs"}), "element_negated")
+    for k in (81920, 98304)
+]
+
+
 def attention(op, mode, params, inputs):
     return case(op, mode, {"heads": 2, "sq": 64, "d": 8, **params}, inputs)
 
@@ -273,6 +281,9 @@ class FalseAlarms(PlantsFaults):
 
     def test_long_constant_rows(self):
         self.check(CONSTANT)
+
+    def test_long_fp8_sums_of_products_of_one_size(self):
+        self.check(LONG_FP8)
 
     def test_rows_whose_squares_overflow_in_fp8(self):
         self.check(OVERFLOWING)
