@@ -66,14 +66,17 @@ bool SegmentReader::may_come_from_overflow(std::size_t i) const {
   if (has_infinite_operand(i)) {
     return true;
   }
-  if (!setup_.is_sum || setup_.overflow_magnitude == 0 || std::isinf(a)) {
+  if (!(y > setup_.sum_above) || setup_.overflow_magnitude == 0 || std::isinf(a)) {
     return a >= setup_.overflow_magnitude;
   }
   // A is that of the unrounded operands, y that of the rounded ones: rounding to 8 bits changes a product by an eighth.
   const double slack = std::abs(y) / 8;
   const bool positive = (a + y + slack) / 2 >= setup_.overflow_magnitude;
   const bool negative = (a - y + slack) / 2 >= setup_.overflow_magnitude;
-  return std::isnan(got) ? positive && negative : got > 0 ? positive : negative;
+  if (std::isnan(got)) {
+    return negative && (positive || input_.model->minus_infinity_is_nan);
+  }
+  return got > 0 ? positive : negative;
 }
 
 /// For an infinite y, which requires an infinite operand.

@@ -170,7 +170,9 @@ Setup make_setup(const CompareInput& input) {
   setup.poison_bits = (std::uint64_t{1} << (8 * info.storage_bytes)) - 1;
   setup.overflow_magnitude = given.overflow_magnitude;
   setup.overflow_possible = given.overflow_possible;
-  setup.is_sum = given.is_sum && given.output_scale == 1 && std::isinf(setup.clamp);
+  if (given.output_scale == 1 && std::isinf(setup.clamp)) {
+    setup.sum_above = given.sum_above;
+  }
   setup.nan_may_become_zero = given.nan_may_become_zero;
   setup.overflow_may_be_finite = given.overflow_may_be_finite || std::isfinite(setup.clamp);
   ModelConstants& model = setup.model;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "metric/accumulators.hpp"
 #include "metric/compare.hpp"
@@ -26,7 +27,7 @@ struct Setup {
   double undetermined_magnitude = 0;  ///< from this A on any of these numbers is within the bound
   bool exact = false;
   bool overflow_possible = false;
-  bool is_sum = false;
+  double sum_above = std::numeric_limits<double>::infinity();
   bool overflow_may_be_finite = false;
   bool nan_may_become_zero = false;
 };

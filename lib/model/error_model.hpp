@@ -107,9 +107,10 @@ struct ErrorModel {
   /// From this A on partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();
-  /// A is the sum of the magnitudes of the terms whose sum is y: then (A + y) / 2 is that of the positive ones, and what
-  /// does not reach overflow_magnitude cannot overflow.
-  bool is_sum = false;
+  /// Of a y above it, A is the sum of the magnitudes of the terms whose sum is y: then (A + y) / 2 is that of the positive ones, and
+  /// what does not reach overflow_magnitude cannot overflow. Relu leaves positive sums as they are, and gelu large ones.
+  double sum_above = std::numeric_limits<double>::infinity();
+  bool minus_infinity_is_nan = false;  ///< the epilogue makes NaN of it: gelu(-inf) = -inf * 0
   /// A and S2 are the sums of the magnitudes and of the squares of the terms of y, as of a product: errors can be
   /// compared with them. Otherwise A is what bounds the error.
   bool terms = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/codec.hpp"
 
@@ -29,7 +30,12 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
   const double margin = p.epilogue == "gelu" ? 0.495 : 0.99;  // z (1 + tanh) is up to twice gelu(z)
   const double limit = margin * (facts.fp16_sums ? 65520.0 : 0x1p128);
   const bool has_addend = p.beta != 0 || p.bias;
-  model.is_sum = p.epilogue == "none" && port == "d";
+  if (port == "d") {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr double kGelu = 10;  // gelu(z) = z in FP32
+    model.sum_above = p.epilogue == "none" ? -kInfinity : p.epilogue == "relu" ? 0 : kGelu;
+    model.minus_infinity_is_nan = p.epilogue == "gelu";
+  }
   const double finite = largest_operand(request, p, facts.operands);
   if (facts.fp32_storage && std::max(request.first_max, request.second_max) > finite) {
     model.operand_limit = finite;
@@ -38,7 +44,7 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
   if (scales_overflow(request, p) || (port == "d_amax" && p.alpha != 0 && std::isfinite(model.operand_limit))) {
     model.overflow_magnitude = 0;
     model.overflow_possible = true;
-    model.is_sum = false;
+    model.sum_above = std::numeric_limits<double>::infinity();
     return;
   }
   if (p.alpha == 0) {

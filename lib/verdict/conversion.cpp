@@ -13,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "prepare/grouping.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -89,7 +90,8 @@ std::shared_ptr<const op::Values> converted_values(const EvaluationContext& cont
                                                    model::PrecisionClass judged) {
   const plan::Case& c = *context.prepared->c;
   if (!run.conversion || run.observed != judged || !fits(judged, run.conversion->format) || c.op != &op::gemm() ||
-      c.mode->first != core::Dtype::fp32 || c.inputs.exact_leg() || may_overflow(context, run.conversion->format)) {
+      c.mode->first != core::Dtype::fp32 || prepare::compares_bits(c) ||
+      may_overflow(context, run.conversion->format)) {
     return nullptr;
   }
   const bool alpha_first = context.arithmetic == model::MatrixArithmetic::by_mode_alpha_first;

@@ -32,6 +32,11 @@ OVERFLOWING = gemm("fp16", sigma=1e5)
 ALPHA_ZERO = gemm("bf16", params={"alpha": 0, "beta": 1}, a={"distribution": "specials", "fraction": 0.002})
 GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hidden": 64}, sigma=1e20)
 
+# The largest outputs are 5e37, and sums of products of one sign are not much larger.
+LARGE_GELU = {**gemm("fp32", k=256, params={"epilogue": "gelu"}, sigma=1e18), "seed": 11}
+# TF32 changes no integer, and alpha only makes products inexact that were exact.
+NO_LONGER_EXACT = gemm("tf32", "exact", n=32, k=32, params={"alpha": 0.1, "bias": True})
+
 # The largest finite numbers are FP32's largest, which nothing rounds to infinity.
 LARGEST = case("dequantize", "fp32", "specials", {"rows": 2, "cols": 256}, fraction=0.5)
 # Keys with outliers: errors of the scores' gradients times them are far above the largest gradient.
@@ -58,6 +63,10 @@ GARBAGE = [
     ("all_seven", NORM),
     ("nan_written", NORM),
     ("all_seven", GELU),
+    ("nan_written", LARGE_GELU),
+    ("inf_written", LARGE_GELU),
+    ("perturb_all=1e-5", NO_LONGER_EXACT),
+    ("perturb_row=2e-4", NO_LONGER_EXACT),
     ("all_zero", GELU),
     ("unwritten_tile", OVERFLOWING),
     ("inf_written", LARGEST),

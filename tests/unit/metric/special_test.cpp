@@ -145,7 +145,7 @@ TEST(Special, partial_sums_that_may_overflow_are_only_reported) {
 TEST(Special, sums_overflow_only_towards_the_side_that_is_large_enough) {
   Problem p = quiet(Dtype::fp32);
   p.model.overflow_magnitude = 1e30;
-  p.model.is_sum = true;
+  p.model.sum_above = -std::numeric_limits<double>::infinity();
   p.magnitude[20] = 1.5e30F;  // 1e30 and 0.5e30 of either sign
   EXPECT_EQ(with(p, 5e29, kInf).order_dependent, 1U);
   EXPECT_EQ(with(p, 5e29, -kInf).nonfinite_mismatch, 1U);
@@ -153,6 +153,23 @@ TEST(Special, sums_overflow_only_towards_the_side_that_is_large_enough) {
   EXPECT_EQ(with(p, 0, kInf).nonfinite_mismatch, 1U) << "neither side reaches 1e30";
   p.magnitude[20] = 4e30F;
   EXPECT_EQ(with(p, 0, kNan).order_dependent, 1U);
+}
+
+TEST(Special, large_outputs_of_an_epilogue_overflow_as_their_sums_do) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.overflow_magnitude = 1e30;
+  p.model.sum_above = 10;
+  p.magnitude[20] = 1.5e30F;
+  EXPECT_EQ(with(p, 5e29, kInf).order_dependent, 1U);
+  EXPECT_EQ(with(p, 5e29, kNan).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 5, kNan).order_dependent, 1U) << "any sum may be behind it";
+  p.magnitude[20] = 2.8e30F;  // 1.65e30 of the sign of y, 1.15e30 of the other
+  EXPECT_EQ(with(p, 5e29, kNan).order_dependent, 1U);
+  p.magnitude[20] = 2.8e30F;
+  EXPECT_EQ(with(p, 2e30, kNan).nonfinite_mismatch, 1U) << "2.4e30 and 0.4e30";
+  p.model.minus_infinity_is_nan = true;
+  EXPECT_EQ(with(p, 2e30, kNan).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 5e29, kNan).order_dependent, 1U);
 }
 
 TEST(Special, an_amax_is_not_negative_whatever_its_bound) {
