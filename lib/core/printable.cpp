@@ -122,6 +122,10 @@ std::uint32_t code_point(std::string_view sequence) noexcept {
 }
 
 bool is_printable(std::string_view text) noexcept {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };  // nearly all texts are
+  if (std::ranges::all_of(text, is_plain)) {
+    return true;
+  }
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text, at);
     if (length == 0 || is_hidden(code_point(text.substr(at, length)))) {

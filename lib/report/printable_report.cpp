@@ -19,6 +19,9 @@ bool all_printable(const json& value);
 /// On all threads: the cases of a large run have millions of strings.
 bool all_items_printable(const json& list) {
   constexpr std::size_t kItemsPerChunk = 256;
+  if (list.size() <= kItemsPerChunk) {
+    return std::ranges::all_of(list, all_printable);
+  }
   std::atomic<bool> printable = true;
   core::parallel_chunks(list.size(), kItemsPerChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end && printable; ++i) {
