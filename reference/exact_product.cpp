@@ -46,7 +46,7 @@ struct Lattice {
 
 bool is_exact(const Lattice& a, const Lattice& b, std::int64_t k) {
   constexpr double kExact = 0x1p24;  // integers up to here are FP32 numbers
-  constexpr int kLeast = -100;       // of exponents far from FP32's limits
+  constexpr int kLeast = -50;        // of powers of two, and the largest operand: products are far from FP32's limits
   constexpr double kLargest = 0x1p60;
   if (!a.finite || !b.finite || a.largest > kLargest || b.largest > kLargest) {
     return false;
@@ -54,7 +54,7 @@ bool is_exact(const Lattice& a, const Lattice& b, std::int64_t k) {
   if (a.power == Lattice::kNone || b.power == Lattice::kNone) {
     return true;  // zeros only
   }
-  return std::min(a.power, b.power) >= kLeast / 2 &&
+  return std::min(a.power, b.power) >= kLeast &&
          static_cast<double>(k) * a.largest * b.largest <= std::ldexp(kExact, a.power + b.power);
 }
 

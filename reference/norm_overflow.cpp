@@ -86,7 +86,7 @@ bool is_stored_as(const Tracked& y, double got, const op::Delivered& output) {
     return core::round_to(value * output.scale, output.dtype,
                           saturates ? core::Overflow::saturate : core::Overflow::ieee);
   };
-  const double number = stored(got);  // the same: its scale was divided by
+  const double number = stored(got);  // that of the output, but for a division by its scale
   return std::isnan(y.y) ? std::isnan(got) : stored(y.y - y.b) <= number && number <= stored(y.y + y.b);
 }
 
@@ -163,9 +163,9 @@ class Row {
       return;
     }
     const Tracked zero = Tracked(0 * inputs_.factors[j]) + Tracked(beta(j));
-    const bool is_zero = is_stored_as(zero, got, outputs_.y.delivered);
-    const bool is_nearer = std::isfinite(full.b) && !(std::fabs(got - full.y) >= std::fabs(got - zero.y));
-    add(outputs_.y, at, !is_zero && is_nearer && !std::isnan(got) ? full : zero);
+    const bool is_full = std::isfinite(full.b) && !is_stored_as(zero, got, outputs_.y.delivered) &&
+                         std::fabs(got - full.y) < std::fabs(got - zero.y);  // not of NaN
+    add(outputs_.y, at, is_full ? full : zero);
   }
 
   [[nodiscard]] double beta(std::size_t j) const { return inputs_.beta == nullptr ? 0 : inputs_.beta->data[j]; }

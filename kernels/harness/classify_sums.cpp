@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,7 +58,7 @@ class SumsProber {
     }
   }
 
-  /// Of the first column, once the launch has ended; read() asks for them.
+  /// Asks for the sums of the first column, which are there once the device has been waited for.
   void read() {
     const PortMemory& d = port_memory(ports_, "d");
     const std::size_t bytes = core::dtype_info(d.port->dtype).storage_bytes;
@@ -87,9 +88,10 @@ class SumsProber {
     if (first == sums.end()) {
       return {.precision = PrecisionClass::fp8_fast, .note = ""};
     }
-    const std::int64_t products = kInterval * distances_[static_cast<std::size_t>(first - sums.begin())];
+    const auto at = static_cast<std::size_t>(first - sums.begin());
     return {.precision = PrecisionClass::fp8_rarely_promoted,
-            .note = fmt::format("sums are promoted every {} products, or at a multiple of 128 that is less", products)};
+            .note = fmt::format("sums are promoted after more than {} and at most {} products",
+                                kInterval * distances_[at - 1], kInterval * distances_[at])};
   }
 
  private:
@@ -143,7 +145,7 @@ Classification classify_sums(const Algorithm& algorithm, const Call& call, Devic
   SumsProber prober(call, memory, ports);
   prober.fill();
   const PortMemory& d = port_memory(ports, "d");
-  memory.fill(d.data, 0, d.port->extent_bytes());
+  memory.fill(d.data, 0xFF, d.port->extent_bytes());  // NaN: what is not written is not taken for what is lost
   const ReadScope reads(memory);
   static_cast<void>(launcher.start(algorithm, "classification of sums", ports, workspace));
   prober.read();

@@ -131,26 +131,35 @@ void set_class(worker::RunReport& report, const Classification& found) {
   }
 }
 
+using Probe = decltype(&classify_algorithm);
+
+/// What shows the class of such a case; null: nothing does.
+Probe probe_of(const Call& call) {
+  return classification_obstacle(call).empty() ? &classify_algorithm
+         : sums_obstacle(call).empty()         ? &classify_sums
+                                               : nullptr;
+}
+
 /// Class of every algorithm; an algorithm that throws gets its report's error.
-void classify_all(Session& session, Backend& backend, const Call& call, std::span<const Algorithm> algorithms,
-                  std::map<std::string, Classification, std::less<>>& known, std::vector<worker::RunReport>& reports) {
+void classify_all(Session& session, Backend& backend, const Call& call, Probe probe,
+                  std::span<const Algorithm> algorithms, std::map<std::string, Classification, std::less<>>& known,
+                  std::vector<worker::RunReport>& reports) {
   prepare_classification(session.memory(), session.ports());
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
-    // The class of a simulated algorithm does not depend on the shape; on hardware every case is probed.
-    const std::string key =
-        fmt::format("{}/{}/{}/{}", backend.device().sm, call.c->mode->name, algorithms[i].label, call.inject);
-    const bool of_sums = sums_obstacle(call).empty();  // which depends on parameters of the case
-    const auto cached = backend.device().simulated && !of_sums ? known.find(key) : known.end();
+    // How a simulated algorithm rounds operands does not depend on the shape; on hardware every case is probed. What a fault does
+    // to the probe, and how sums are promoted, is up to the case's parameters.
+    const bool is_shared = backend.device().simulated && call.inject.empty() && probe == &classify_algorithm;
+    const std::string key = fmt::format("{}/{}/{}", backend.device().sm, call.c->mode->name, algorithms[i].label);
+    const auto cached = is_shared ? known.find(key) : known.end();
     if (cached != known.end()) {
       set_class(reports[i], cached->second);
       continue;
     }
     const std::string error = attempt(session, [&] {
-      const auto classify = of_sums ? &classify_sums : &classify_algorithm;
-      const Classification found = classify(algorithms[i], call, session.memory(), session.ports(),
-                                            session.workspace_for(algorithms[i]).data(), session.launcher());
+      const Classification found = probe(algorithms[i], call, session.memory(), session.ports(),
+                                         session.workspace_for(algorithms[i]).data(), session.launcher());
       set_class(reports[i], found);
-      if (backend.device().simulated && !of_sums) {
+      if (is_shared) {
         known.emplace(key, found);
       }
     });
@@ -184,8 +193,8 @@ worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<co
   std::vector<worker::RunReport> reports;
   std::ranges::transform(algorithms, std::back_inserter(reports),
                          [&backend](const Algorithm& algorithm) { return describe(backend, algorithm); });
-  if (options.classify && (classification_obstacle(call).empty() || sums_obstacle(call).empty())) {
-    classify_all(session, backend, call, algorithms, simulated_classes_, reports);
+  if (const Probe probe = options.classify ? probe_of(call) : nullptr; probe != nullptr) {
+    classify_all(session, backend, call, probe, algorithms, simulated_classes_, reports);
   }
   session.upload_inputs();
   const std::vector<Algorithm> sound =

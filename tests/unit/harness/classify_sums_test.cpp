@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,8 +70,10 @@ TEST(ClassifySums, lost_ones_tell_the_interval) {
   EXPECT_EQ(probed(shape(1, 1, 257), {0}).observed, PrecisionClass::fp8_fast);
   const worker::RunReport rare = probed(params, {0, 0});
   EXPECT_EQ(rare.observed, PrecisionClass::fp8_rarely_promoted);
-  EXPECT_EQ(note_of(rare), "sums are promoted every 384 products, or at a multiple of 128 that is less");
+  EXPECT_EQ(note_of(rare), "sums are promoted after more than 256 and at most 384 products");
   EXPECT_EQ(probed(params, {32}).observed, PrecisionClass::unknown) << "half of it is left";
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(probed(params, {kNan, kNan, kNan, kNan}).observed, PrecisionClass::unknown) << "nothing was written";
 }
 
 TEST(ClassifySums, factors_and_epilogues) {
