@@ -40,8 +40,8 @@ class Amax {
   double value_ = 0;
 };
 
-/// Turns the sums of products of one tile into D; returns max |D|.
-double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, double* d) {
+/// Turns the sums of products of one tile into D, and keeps those that gelu is applied to, unless `z` is null; returns max |D|.
+double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, double* d, float* z) {
   const bool is_plain = g.product_scale == 1 && g.c == nullptr && g.bias == nullptr && epilogue == Epilogue::none;
   if (is_plain && !g.has_amax) {
     return 0;  // the pass over the tile would change nothing, and cost 2 % of a large product
@@ -50,7 +50,11 @@ double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, d
   for (std::int64_t r = 0; r < tile.rows; ++r) {
     const std::int64_t begin = (tile.batch * g.shape.m + tile.row + r) * g.shape.n + tile.col;
     for (std::int64_t i = begin; i < begin + tile.cols; ++i) {
-      d[i] = apply_epilogue(epilogue, affine(g, d[i], i, tile.col + i - begin));
+      const double sum = affine(g, d[i], i, tile.col + i - begin);
+      if (z != nullptr) {
+        z[i] = static_cast<float>(sum);
+      }
+      d[i] = apply_epilogue(epilogue, sum);
       const double size = std::abs(d[i]);
       largest = size > largest ? size : largest;
     }
@@ -61,12 +65,18 @@ double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, d
 op::Values gemm_sampled_values(const GemmOperands& g, Epilogue epilogue, const std::vector<std::int64_t>& indices) {
   const std::vector<double> sums = sampled_products(g.shape, g.a, g.b, indices);
   core::Buffer<double> d(indices.size());
+  core::Buffer<float> z(epilogue == Epilogue::gelu ? indices.size() : 0);
   for (std::size_t s = 0; s < indices.size(); ++s) {
-    d[s] = apply_epilogue(epilogue, affine(g, sums[s], indices[s], indices[s] % g.shape.n));
+    const double sum = affine(g, sums[s], indices[s], indices[s] % g.shape.n);
+    if (!z.empty()) {
+      z[s] = static_cast<float>(sum);
+    }
+    d[s] = apply_epilogue(epilogue, sum);
   }
   check_against_twofold(g, d.span(), indices);
   op::Values values;
   values.outputs.push_back({"d", std::move(d)});
+  values.outputs.back().argument = std::move(z);
   return values;
 }
 
@@ -77,8 +87,11 @@ op::Values gemm_values(const op::ReferenceRequest& request) {
     return gemm_sampled_values(g, epilogue, request.sample.indices);
   }
   core::Buffer<double> d(static_cast<std::size_t>(g.outputs()));
+  core::Buffer<float> z(epilogue == Epilogue::gelu ? d.size() : 0);
   Amax amax;
-  const auto finish = [&](const Tile& tile) { amax.merge(finish_tile(g, epilogue, tile, d.data())); };
+  const auto finish = [&](const Tile& tile) {
+    amax.merge(finish_tile(g, epilogue, tile, d.data(), z.empty() ? nullptr : z.data()));
+  };
   if (is_exact_in_fp32(g.shape, g.a.data, g.b.data)) {
     multiply_in_fp32(g.shape, g.a, g.b, d.data(), finish);
   } else {
@@ -87,6 +100,7 @@ op::Values gemm_values(const op::ReferenceRequest& request) {
   check_against_twofold(g, d.span(), {});
   op::Values values;
   values.outputs.push_back({"d", std::move(d)});
+  values.outputs.back().argument = std::move(z);
   if (g.has_amax) {
     core::Buffer<double> largest(1);
     largest[0] = amax.value();
@@ -117,6 +131,7 @@ bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const doubl
 //
 // values() returns port `d` and, for an FP8 output, `d_amax` (one element, max |D| over elements that are not NaN; 0
 // if there are none). A sample does not determine a maximum: with one, `d_amax` is left out.
+// With gelu, Z comes along as the port's `argument`, in FP32.
 // The product is made in double, or in FP32 where that rounds nothing, as in the exact leg (exact_product.hpp).
 // 64 outputs of every result are recomputed in twofold arithmetic; a disagreement beyond k 2^-53 A throws
 // core::InternalError, as do inputs that do not fit the parameters.

@@ -52,6 +52,13 @@ double shared_error(std::span<const float, kProbeValues.size()> got, float facto
   return std::fabs(error - 1) < kSmall ? error : 1;
 }
 
+/// What the operand that is not probed holds: a power of two. With gelu, the smallest with which |alpha| times it is 32 or more: that is
+/// where gelu(z) = z in FP32, even where its tanh is an approximation, as agrees() is less strict.
+double factor_beside_probes(const op::GemmParams& p) {
+  constexpr int kStraight = 5;
+  return p.epilogue == "gelu" ? std::ldexp(1.0, kStraight - std::ilogb(p.alpha)) : 1;
+}
+
 class Prober {
  public:
   Prober(const Algorithm& algorithm, const Call& call, DeviceMemory& memory, std::span<const PortMemory> ports,
@@ -67,7 +74,7 @@ class Prober {
   /// are there once the device has been waited for.
   void start(bool first, std::span<float, kProbeValues.size()> got) {
     const auto available = static_cast<std::size_t>(first ? params_.m : params_.n);
-    put(!first, 0, 1.0F);
+    put(!first, 0, static_cast<float>(factor_beside_probes(params_)));
     for (std::size_t done = 0; done < got.size();) {
       const std::size_t count = std::min(available, got.size() - done);
       for (std::size_t i = 0; i < count; ++i) {
@@ -79,11 +86,11 @@ class Prober {
   }
 
   [[nodiscard]] Classification classify(std::span<const float, kProbeValues.size()> got) const {
-    return classify_values(got, sign() * static_cast<float>(params_.alpha));
+    return classify_values(got, sign() * static_cast<float>(params_.alpha * factor_beside_probes(params_)));
   }
 
  private:
-  /// relu passes only positive products.
+  /// relu and gelu pass only positive products.
   [[nodiscard]] float sign() const { return params_.alpha < 0 ? -1.0F : 1.0F; }
 
   /// Sets element `index` along m (n) at the first k of an operand.
@@ -161,14 +168,13 @@ std::string classification_obstacle(const Call& call) {
   if (p.m == 0 || p.n == 0 || p.k == 0) {
     return "there is no product";
   }
-  if (p.epilogue == "gelu") {
-    return "gelu hides the product's bits";
-  }
   const double alpha = std::fabs(p.alpha);
   if (!(alpha >= 0x1p-100 && alpha <= 0x1p100)) {
     return "alpha moves the probes out of the normal range";
   }
-  return {};
+  constexpr double kMost = 0x1p14, kLeast = 0x1p-10;  // which FP16 holds, too
+  const double factor = factor_beside_probes(p);
+  return factor >= kLeast && factor <= kMost ? "" : "alpha is too far from 1 for probes beyond gelu's bend";
 }
 
 void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> ports) {

@@ -30,14 +30,14 @@ inline constexpr std::array<float, 7> kProbeValues = {0x1.001p0F, 0x1.003p0F, 0x
 [[nodiscard]] Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor);
 
 /// Why the probe does not apply to the case; empty if it does. It applies to `gemm` on FP32 operands with an FP32
-/// output, at least one product, alpha that keeps the probes normal, and an epilogue other than gelu.
+/// output, at least one product, and alpha that keeps the probes normal, and with gelu within 2^-9 to 2^16.
 [[nodiscard]] std::string classification_obstacle(const Call& call);
 
 /// Fills all inputs with zeros. Once is enough for any number of calls of classify_algorithm.
 void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> ports);
 
 /// Launches the algorithm on operands that are zero except for the first element along k, where one operand holds probe
-/// values and the other holds 1, so that every partial sum is exact. Probes both operands, with as many launches as the
+/// values and the other holds 1 (with gelu a power of two), so that every partial sum is exact. Probes both operands, with as many launches as the
 /// probe values need. Every output that is read depends on one probe. Inputs and D hold garbage afterwards.
 /// Source: tensor_core_numerics section 2.6, probe G6.
 [[nodiscard]] Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,

@@ -36,6 +36,7 @@ op::OutputValues copied(const op::OutputValues& from) {
                       .ideal = copied(from.ideal),
                       .ideal_note = from.ideal_note,
                       .reduction = from.reduction,
+                      .argument = {},  // trials change values, and would have to change it with them
                       .row_facts = {},
                       .outside = from.outside,
                       .open = from.open};

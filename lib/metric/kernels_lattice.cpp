@@ -71,7 +71,7 @@ void lattice(const SegmentView& segment, const FormatConstants& format, const La
     for (int g = 0; g < kGroups; ++g) {
       const std::size_t at = i + static_cast<std::size_t>(g * kFloats);
       const Group x = group_at(segment, at, units);
-      const Vf a = load(segment.magnitude + at);
+      const Vf a = load(segment.terms + at);  // A itself, of which gelu may leave little in `magnitude`
       const Vf root = load(segment.deviation + at);
       const Vf spacing = c.value * x.y + (c.second * root + c.magnitude * a + c.absolute) * x.inverse;
       add_group(x, spacing, c, g, running);

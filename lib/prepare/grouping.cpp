@@ -119,10 +119,15 @@ std::uint64_t shared_output_bytes(const plan::Case& c, const std::vector<op::Por
   return numbers_in_outputs(ports) * (c.op == &op::gemm() ? kYardsticks : 2 * kDouble);
 }
 
-/// Of each rounding: the values, and yardsticks unless they are shared.
+/// Of each rounding: the values, and yardsticks unless they are shared; where gelu is applied to sums, these and the yardsticks for
+/// each of them.
 std::uint64_t own_output_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
-  return elements_of(ports, op::Role::output) * kDouble +
-         (c.op == &op::gemm() ? 0 : numbers_in_outputs(ports) * kYardsticks);
+  const std::uint64_t doubles = elements_of(ports, op::Role::output) * kDouble;
+  if (c.op != &op::gemm()) {
+    return doubles + numbers_in_outputs(ports) * kYardsticks;
+  }
+  const bool gelu = op::from_params<op::GemmParams>(c.params).epilogue == "gelu";
+  return doubles + (gelu ? numbers_in_outputs(ports) * (sizeof(float) + kYardsticks) : 0);
 }
 
 /// Of the converted operands and what they yield.

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/trace.hpp"
+#include "tolerance/gelu_errors.hpp"
 #include "tolerance/largest_error.hpp"
 
 namespace numcheck::verdict {
@@ -153,6 +154,13 @@ void Expectation::expect(const EvaluationContext& context, const model::ErrorMod
       input_.terms = input_.magnitude;
       input_.term_count = model.reduction;
     }
+  }
+  if (model.gelu.has_value() && values.argument.size() == input_.magnitude.size()) {
+    bounds_.assign(input_.magnitude.begin(), input_.magnitude.end());
+    deviations_.assign(input_.deviation.begin(), input_.deviation.end());
+    tolerance::narrow_to_gelu(model, values.argument.span(), bounds_, deviations_);
+    input_.magnitude = bounds_;
+    input_.deviation = deviations_;
   }
   take_errors(context, model);
 }

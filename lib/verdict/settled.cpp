@@ -35,6 +35,7 @@ op::OutputValues copy_of(const op::OutputValues& from) {
   to.ideal = copy_of(from.ideal);
   to.ideal_note = from.ideal_note;
   to.reduction = from.reduction;
+  to.argument = copy_of(from.argument);
   for (const core::Buffer<float>& facts : from.row_facts) {
     to.row_facts.push_back(copy_of(facts));
   }

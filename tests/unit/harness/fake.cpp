@@ -58,6 +58,9 @@ void multiply(const op::GemmParams& p, const FakeBackend& backend, std::span<con
         if (p.epilogue == "relu") {
           z = std::max(z, 0.0);
         }
+        if (p.epilogue == "gelu") {
+          z = z / 2 * (1 + std::tanh(0.79788456080286536 * (z + 0.044715 * z * z * z)));
+        }
         amax = std::max(amax, std::fabs(z));
         write_element(*d.port, d.data, batch, i, j, z);
       }

@@ -1,0 +1,88 @@
+// A and S2 of products after gelu: bounds follow its slope, variances stay.
+#include "tolerance/gelu_errors.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr double kOwn = 5 * 0x1p-24;
+
+model::ErrorModel model_of_sum(double bound) {
+  model::ErrorModel model;
+  model.gelu = model::GeluErrors{.bound = kOwn, .variance = kOwn * kOwn / 3};
+  model.bound_magnitude = bound + kOwn;
+  model.var_second = 1e-13;
+  model.var_magnitude = model.gelu->variance;
+  return model;
+}
+
+double gelu(double z) { return z / (1 + std::exp(-2 * 0.79788456080286535588 * (z + 0.044715 * z * z * z))); }
+
+struct Element {
+  double bound = 0, variance = 0;
+};
+
+Element narrowed(const model::ErrorModel& model, float z, float a, float s) {
+  std::array<float, 1> argument{z}, magnitude{a}, deviation{s};
+  narrow_to_gelu(model, argument, magnitude, deviation);
+  const auto m = static_cast<double>(magnitude[0]), d = static_cast<double>(deviation[0]);
+  return {model.bound_magnitude * m, model.var_second * d * d + model.var_magnitude * m * m};
+}
+
+TEST(GeluErrors, no_error_of_the_sum_exceeds_the_bound) {
+  for (const double unit : {1e-7, 1e-5, 1e-3, 1e-1}) {
+    const model::ErrorModel model = model_of_sum(unit);
+    for (double z = -12; z < 8; z += 0.03125) {
+      for (const double a : {std::fabs(z), std::fabs(z) + 1, 40.0}) {
+        // The yardstick has the largest slope as a factor.
+        const Element found = narrowed(model, static_cast<float>(z), static_cast<float>(1.13 * a), 6);
+        for (const double share : {-1.0, -0.5, 0.5, 1.0}) {
+          const double error = std::fabs(gelu(z + share * unit * a) - gelu(z));
+          EXPECT_LE(error, found.bound) << "z " << z << ", A " << a << ", unit " << unit << ", share " << share;
+        }
+        EXPECT_GE(found.bound, kOwn * std::fabs(z));
+      }
+    }
+  }
+}
+
+TEST(GeluErrors, where_gelu_is_flat_its_own_are_left) {
+  const model::ErrorModel model = model_of_sum(1e-5);
+  EXPECT_NEAR(narrowed(model, -7, 900, 30).bound, kOwn * 7, 0.02 * kOwn * 7);
+  EXPECT_NEAR(narrowed(model, -30, 900, 30).bound, kOwn * 30, 0.02 * kOwn * 30);
+  EXPECT_NEAR(narrowed(model, 30, 900, 30).bound, 1e-5 * 900 + kOwn * 30, 1e-6) << "z above 1.4: as before";
+}
+
+TEST(GeluErrors, variances_stay) {
+  const model::ErrorModel model = model_of_sum(1e-5);
+  for (const float z : {-30.0F, -7.0F, -1.0F, -0.75F, 0.0F, 2.0F}) {
+    const double before = model.var_second * 900 + model.var_magnitude * 900 * 900;
+    EXPECT_NEAR(narrowed(model, z, 900, 30).variance, before, 1e-5 * before) << z;
+  }
+}
+
+TEST(GeluErrors, what_may_overflow_keeps_its_magnitude) {
+  model::ErrorModel model = model_of_sum(1e-5);
+  model.overflow_magnitude = 900;
+  EXPECT_EQ(narrowed(model, -7, 900, 30).bound, model.bound_magnitude * 900);
+  EXPECT_LT(narrowed(model, -7, 899, 30).bound, 1e-4);
+  const float infinity = std::numeric_limits<float>::infinity();
+  model.overflow_magnitude = infinity;
+  EXPECT_EQ(narrowed(model, -infinity, 900, 30).bound, model.bound_magnitude * 900);
+  EXPECT_EQ(narrowed(model, std::numeric_limits<float>::quiet_NaN(), 900, 30).bound, model.bound_magnitude * 900);
+}
+
+TEST(GeluErrors, only_of_models_with_gelu) {
+  model::ErrorModel model = model_of_sum(1e-5);
+  model.gelu.reset();
+  EXPECT_EQ(narrowed(model, -7, 900, 30).bound, model.bound_magnitude * 900);
+}
+
+}  // namespace
+}  // namespace numcheck::tolerance
