@@ -26,6 +26,7 @@
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/criterion_words.hpp"
 #include "tolerance/output_reduction.hpp"
+#include "verdict/conversion.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/slices_overflow.hpp"
 #include "verdict/whole_output.hpp"
@@ -138,12 +139,12 @@ std::vector<Shortcut> explanations(const Shortcuts& shortcuts) {
 }
 
 /// Whether the bits of the output show the shortcut's roundings.
-op::Replay replayed(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& strict,
-                    const op::EarlyRounding& rounding) {
+op::Replay replayed(const EvaluationContext& context, const JudgedOperands& operands, const ComparedPort& compared,
+                    const model::ErrorModel& strict, const op::EarlyRounding& rounding) {
   const core::Dtype format = compared.port().dtype;
   op::ReplayRequest request;
   request.params = &context.group->params;
-  request.inputs = context.inputs();
+  request.inputs = operands.get();
   request.dtype = format;
   request.scale = strict.output_scale;
   request.stored = [&compared, format, scale = strict.output_scale](std::size_t index) {
@@ -288,7 +289,8 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
       continue;
     }
     if (shortcut.evidence.has_value()) {
-      const op::Replay replay = replayed(context, compared, strict, *shortcut.evidence);
+      const op::Replay replay =
+          replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
       op::Finding finding = replay_finding(output.port, shortcut, replay);
       if (!replay.shown && replay.too_few && !candidate.has_value()) {
         candidate = Candidate{shortcut, model, entry, criteria};

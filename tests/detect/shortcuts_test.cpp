@@ -19,6 +19,7 @@ struct Setting {
   op::GemmParams p;
   std::string fault;
   model::DeclaredRounding declared;
+  bool classify = false;
 };
 
 op::GemmParams product(std::int64_t k) {
@@ -48,7 +49,7 @@ verdict::RunResult run(const Setting& s) {
   MiniRunner runner;
   model::DeclaredRounding declared = s.declared;
   declared.in_place = s.p.in_place;
-  return runner.run(c, 90, {.inject = s.fault, .classify = false}, declared).runs.front();
+  return runner.run(c, 90, {.inject = s.fault, .classify = s.classify}, declared).runs.front();
 }
 
 const std::vector<Setting>& explained() {
@@ -71,6 +72,14 @@ TEST(Shortcuts, are_warnings_where_they_are_declared) {
     s.fault.clear();
     EXPECT_EQ(run(s).status, verdict::Status::pass) << s.mode;
   }
+}
+
+TEST(Shortcuts, show_in_the_bits_of_operands_as_the_run_converted_them) {
+  Setting s{"tf32", with_epilogue(8, "gelu", true), "approximate_tanh", {.gelu = true}, true};
+  const verdict::RunResult result = run(s);
+  EXPECT_EQ(result.status, verdict::Status::warn) << result.failing;
+  s.declared = {};
+  EXPECT_EQ(run(s).status, verdict::Status::fail);
 }
 
 TEST(Shortcuts, excuse_nothing_else) {
