@@ -77,4 +77,31 @@ std::vector<op::Finding> diagnose_rmsnorm(const op::FindingRequest& request) {
   return findings;
 }
 
+void explain_cubes(const op::FindingRequest& request, std::vector<op::Finding>& findings) {
+  const auto got = std::ranges::find(request.outputs, "dx", &op::Delivered::port);
+  const auto expected = std::ranges::find(request.expected->outputs, "dx", &op::OutputValues::port);
+  const op::Operand& rsigma = op::operand_named(request.inputs, "rsigma");
+  const std::size_t rows = rsigma.elements();
+  if (got == request.outputs.end() || expected == request.expected->outputs.end() || rows == 0 ||
+      expected->value.size() != got->value.size()) {
+    return;
+  }
+  const std::size_t columns = got->value.size() / rows;
+  double wrong = 0, explained = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto r = static_cast<float>(rsigma.data[i]);
+    const bool overflows = std::isfinite(r) && !std::isfinite(r * r * r);
+    for (std::size_t at = i * columns; at < (i + 1) * columns; ++at) {
+      const bool broken = std::isfinite(expected->value[at]) && !std::isfinite(got->value[at]);
+      wrong += broken || std::isfinite(expected->value[at]) != std::isfinite(got->value[at]) ? 1 : 0;
+      explained += broken && overflows ? 1 : 0;
+    }
+  }
+  if (explained / wrong >= kLeastExplained) {
+    findings.push_back(cause_finding(op::kCubedDeviation, "dx", explained / wrong,
+                                     "the cube of the reciprocal deviation overflows", "what is wrong",
+                                     op::Finding::About::pattern));
+  }
+}
+
 }  // namespace numcheck::reference

@@ -19,6 +19,11 @@ namespace numcheck::reference {
 /// been seen to leave NaN in all of such rows. A finding of each output: the share of what is wrong that is in such rows.
 [[nodiscard]] std::vector<op::Finding> diagnose_rmsnorm(const op::FindingRequest& request);
 
+/// Gradients of rows whose saved rsigma has a cube beyond FP32's range (above 7e12; with epsilon = 1e-30 it may be 1e15): kernels that
+/// form rsigma^3 have been seen to leave NaN and infinities in dx where it is finite. The finding has the share of what is wrong
+/// that is in such rows.
+void explain_cubes(const op::FindingRequest& request, std::vector<op::Finding>& findings);
+
 /// True if there are infinities, and no NaN.
 [[nodiscard]] bool has_only_infinities(std::span<const double> row);
 

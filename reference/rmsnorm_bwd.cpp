@@ -4,6 +4,7 @@
 
 #include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
+#include "reference/norm_diagnosis.hpp"
 #include "reference/norm_gradients.hpp"
 #include "reference/references.hpp"
 
@@ -30,6 +31,7 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
   explain_flushes(request, &losses, findings);
+  explain_cubes(request, findings);
   return findings;
 }
 

@@ -20,6 +20,8 @@ std::string uuid_text(const cudaUUID_t& uuid) {
 
 machine::Device query_and_select(int index) {
   machine::Device device = query_device(index);
+  // Threads that wait for the device let others run: there may be a worker for each processor beside the judges.
+  check(cudaInitDevice(index, cudaDeviceScheduleYield, cudaInitDeviceFlagsAreValid), "cudaInitDevice");
   check(cudaSetDevice(index), "cudaSetDevice");
   return device;
 }

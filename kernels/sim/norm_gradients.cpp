@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -62,7 +63,7 @@ void row_gradient(const Problem& p, std::size_t i, std::span<float> dx) {
   }
   const float rsigma = p.rsigma[statistics_row(i, p.fault)];
   if (const float cube = rsigma * rsigma * rsigma; p.fault == "rsigma_cubed" && !std::isnormal(cube)) {
-    along = 0;
+    along = std::isinf(cube) ? std::numeric_limits<float>::quiet_NaN() : 0;  // times x - mu, which may be 0
   }
   for (std::size_t j = 0; j < p.hidden; ++j) {
     dx[j] = rsigma * (weighted(j) - (along * p.normalised(i, j) + mean));

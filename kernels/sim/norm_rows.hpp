@@ -32,7 +32,7 @@ namespace numcheck::kernels::sim {
 ///   bf16_partial_sums           dgamma is summed in BF16 from partial sums of 64 rows
 ///   gamma_not_centred           1 is not added to a zero-centred gamma
 ///   subnormals_flushed          subnormal inputs, products and results become zero
-///   rsigma_cubed                the component along the row is formed with rsigma^3, which may underflow
+///   rsigma_cubed                the component along the row is formed with rsigma^3, which may underflow or overflow
 [[nodiscard]] std::span<const OpFault> norm_backward_faults() noexcept;
 
 /// x; 0 if the fault flushes it.

@@ -31,6 +31,9 @@ inline constexpr KnownCause kRowsOfInfinitiesNan{
 inline constexpr KnownCause kLoneElements{
     "rsigma_of_one_element", "rows of one element that have no deviation, even of infinities and NaN",
     "Rows of one element have no variance: normalise over more, or leave the norm out."};
+inline constexpr KnownCause kCubedDeviation{
+    "cube_of_rsigma_overflows", "gradients of rows whose reciprocal deviation, cubed, overflows in FP32",
+    "Multiply by rsigma three times, or bound it: an epsilon of 1e-24 or more keeps its cube finite."};
 inline constexpr KnownCause kExponentialsRounded{"exponentials_rounded",
                                                  "exponentials rounded to the output's format before they are divided",
                                                  "Keep exponentials in FP32 until they are divided by their sum."};

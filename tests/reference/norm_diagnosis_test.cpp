@@ -79,6 +79,25 @@ TEST(NormDiagnosis, names_rows_with_infinities_that_are_nan_as_a_whole) {
   EXPECT_TRUE(causes_of({kNan, 1, 1, 1}, {0, 1}).empty()) << "a wrong number";
 }
 
+/// Of dx of two rows of two elements, whose saved rsigma are given.
+std::size_t cubes_of(const std::vector<double>& dx, const std::vector<double>& rsigma) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::LayernormBwdParams>(2, 2));
+  const testing::Inputs inputs = {{"x", {1, 1, 1, 3}}, {"dz", {1, 2, 1, 2}}, {"gamma", {1, 1}}, {"mu", {1, 2}}, {"rsigma", rsigma}};
+  const op::Values expected = testing::evaluate(problem, inputs);
+  const op::Delivered got{"dx", dx};
+  std::vector<op::Finding> findings;
+  explain_cubes({&problem.params, testing::operands_of(problem, inputs), &expected, {&got, 1}, nullptr}, findings);
+  return findings.size();
+}
+
+TEST(NormDiagnosis, names_rows_whose_cubed_rsigma_overflows) {
+  EXPECT_EQ(cubes_of({kNan, kNan, 0, 0}, {1e13, 1}), 1U);
+  EXPECT_EQ(cubes_of({kNan, kInfinity, 0, 0}, {1e13, 1}), 1U);
+  EXPECT_EQ(cubes_of({kNan, kNan, 0, 0}, {1e12, 1}), 0U) << "1e36 is finite";
+  EXPECT_EQ(cubes_of({0, 0, kNan, kNan}, {1e13, 1}), 0U) << "another row";
+  EXPECT_EQ(cubes_of({0, 0, 0, 0}, {1e13, 1}), 0U) << "nothing is wrong";
+}
+
 TEST(NormFwd, rsigma_of_infinities_is_exactly_0) {
   const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormFwdParams>(1, 2));
   const op::Values values = testing::evaluate(problem, {{"x", {-kInfinity, 2}}, {"gamma", {1, 1}}});

@@ -29,6 +29,7 @@ def rms_bwd(mode="fp32", **rest):
 
 
 FLUSHED = "subnormal numbers are taken for zero"
+CUBED = "the cube of the reciprocal deviation overflows"
 LONE = "rows of one element have no deviation, even of infinities and NaN"
 
 
@@ -41,6 +42,11 @@ def tiny(case, *ports):
 def huge(case):
     """The cube of rsigma is below FP32's range."""
     return {**case, "inputs": {"distribution": "normal", "x": {"distribution": "normal", "sigma": 1e16}}}
+
+
+def flat(case):
+    """The cube of rsigma is beyond FP32's range."""
+    return {**case, "params": {**case["params"], "epsilon": 1e-30}, "inputs": {"distribution": "normal", "x": {"distribution": "constant"}}}
 
 
 FAULTS = [
@@ -89,6 +95,8 @@ FAULTS = [
     Row("subnormals_flushed", tiny(rms_bwd("bf16"), "dz"), SEEN, named=FLUSHED),
     Row("rsigma_cubed", huge(ln_bwd()), SEEN, named=FLUSHED),
     Row("rsigma_cubed", huge(rms_bwd("bf16")), SEEN, named=FLUSHED),
+    Row("rsigma_cubed", flat(ln_bwd()), ["G0 pattern"], named=CUBED),
+    Row("rsigma_cubed", flat(ln_bwd("bf16", hidden=1)), ["G0 pattern"], named=CUBED),
     Row("lone_deviation", ln(hidden=1, rows=4000, distribution="specials"), ["G0 pattern"], named=LONE),
 ]
 
