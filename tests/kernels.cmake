@@ -21,7 +21,12 @@ if(NUMCHECK_HAVE_CUDA)
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver numcheck_plan)
   numcheck_test(gpu_memory_test LABEL gpu TIMEOUT 300 SOURCES gpu/memory_test.cpp
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver CUDA::cudart_static)
-  set_tests_properties(gpu_gemm_test gpu_memory_test
+  # ctest -L exhaustive: a minute on a GPU
+  numcheck_test(gpu_cast_exhaustive_test LABEL exhaustive TIMEOUT 300
+    SOURCES gpu/cast_exhaustive_test.cpp gpu/casts.cu
+    LIBRARIES numcheck_cuda numcheck_harness numcheck_driver CUDA::cudart_static)
+  target_include_directories(gpu_cast_exhaustive_test PRIVATE "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(gpu_gemm_test gpu_memory_test gpu_cast_exhaustive_test
     PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
 endif()
 
