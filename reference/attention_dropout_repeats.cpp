@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "core/parallel.hpp"
 #include "op/attention_layout.hpp"
 #include "reference/attention_dropout_mask.hpp"
 #include "reference/draw_correlation.hpp"
@@ -144,9 +145,10 @@ std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<c
       boxes.push_back(box);
     }
   }
+  std::vector<op::Finding> of_boxes(boxes.size());
+  core::parallel_for(boxes.size(), [&](std::size_t n) { of_boxes[n] = repeats_in(p, boxes[n], mask, one_in); });
   std::vector<op::Finding> worst;
-  for (const Box& box : boxes) {
-    op::Finding found = repeats_in(p, box, mask, one_in);
+  for (op::Finding& found : of_boxes) {
     if (std::isfinite(found.limit) &&
         (worst.empty() || found.measured * worst[0].limit > worst[0].measured * found.limit)) {
       worst = {std::move(found)};

@@ -54,7 +54,8 @@ constexpr std::array kBackwardFaults = {
     OpFault{{"bf16_partial_sums", "dgamma is summed in BF16 from partial sums of 64 rows"}, &needs_partial_sums},
     OpFault{{"gamma_not_centred", "1 is not added to a zero-centred gamma"}, &needs_centred_gamma},
     OpFault{{"subnormals_flushed", "subnormal inputs, products and results become zero"}, &needs_a_row},
-    OpFault{{"rsigma_cubed", "the component along the row is formed with rsigma^3, which may underflow or overflow"}, &needs_a_row},
+    OpFault{{"rsigma_cubed", "the component along the row is formed with rsigma^3, which may underflow or overflow"},
+            &needs_a_row},
 };
 
 float in_bf16(float value) {

@@ -133,8 +133,8 @@ struct ErrorModel {
   /// gelu is flat, and gelu's own are these. bound_magnitude and var_magnitude contain them, as |z| <= A and |gelu'| is at most
   /// 1.13 times 1; verdict::Expectation has A and S2 for each z.
   std::optional<GeluErrors> gelu;
-  std::optional<Spacing> spacing;       ///< of results in FP32; nothing if it is not known
-  std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
+  std::optional<Spacing> spacing;  ///< of results in FP32; nothing if it is not known
+  std::string source;              ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
   /// For ops whose B and V are no such sums: computes B and sqrt(V) of every element of the port from the reference's
   /// values. They are then A and sqrt(S2) above. Empty: the reference's own are.
   std::function<void(const op::Values& values, std::span<float> bound, std::span<float> deviation)> element_errors;

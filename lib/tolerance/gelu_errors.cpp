@@ -49,8 +49,7 @@ void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, st
         continue;
       }
       const double most = of_sum * a + model.bound_absolute + std::fabs(at) * 0x1p-23;
-      const double bound =
-          steepest_up_to(at + most) / kGeluSteepness * of_sum * a + own * (std::fabs(at) + most);
+      const double bound = steepest_up_to(at + most) / kGeluSteepness * of_sum * a + own * (std::fabs(at) + most);
       const double narrowed = std::min(a, bound / model.bound_magnitude);
       magnitude[i] = std::min(upward(narrowed), magnitude[i]);
       const double kept = static_cast<double>(magnitude[i]);

@@ -289,8 +289,7 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
       continue;
     }
     if (shortcut.evidence.has_value()) {
-      const op::Replay replay =
-          replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
+      const op::Replay replay = replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
       op::Finding finding = replay_finding(output.port, shortcut, replay);
       if (!replay.shown && replay.too_few && !candidate.has_value()) {
         candidate = Candidate{shortcut, model, entry, criteria};

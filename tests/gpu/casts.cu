@@ -1,6 +1,5 @@
-#include "tests/gpu/casts.hpp"
-
 #include "kernels/cuda/element.cuh"
+#include "tests/gpu/casts.hpp"
 
 namespace numcheck::exhaustive {
 namespace {

@@ -82,7 +82,8 @@ TEST(NormDiagnosis, names_rows_with_infinities_that_are_nan_as_a_whole) {
 /// Of dx of two rows of two elements, whose saved rsigma are given.
 std::size_t cubes_of(const std::vector<double>& dx, const std::vector<double>& rsigma) {
   const testing::Problem problem = testing::problem_of(testing::rows_of<op::LayernormBwdParams>(2, 2));
-  const testing::Inputs inputs = {{"x", {1, 1, 1, 3}}, {"dz", {1, 2, 1, 2}}, {"gamma", {1, 1}}, {"mu", {1, 2}}, {"rsigma", rsigma}};
+  const testing::Inputs inputs = {
+      {"x", {1, 1, 1, 3}}, {"dz", {1, 2, 1, 2}}, {"gamma", {1, 1}}, {"mu", {1, 2}}, {"rsigma", rsigma}};
   const op::Values expected = testing::evaluate(problem, inputs);
   const op::Delivered got{"dx", dx};
   std::vector<op::Finding> findings;

@@ -96,7 +96,7 @@ FAULTS = [
     Row("rsigma_cubed", huge(ln_bwd()), SEEN, named=FLUSHED),
     Row("rsigma_cubed", huge(rms_bwd("bf16")), SEEN, named=FLUSHED),
     Row("rsigma_cubed", flat(ln_bwd()), ["G0 pattern"], named=CUBED),
-    Row("rsigma_cubed", flat(ln_bwd("bf16", hidden=1)), ["G0 pattern"], named=CUBED),
+    Row("rsigma_cubed", flat(ln_bwd("bf16")), ["G0 pattern"], named=CUBED),
     Row("lone_deviation", ln(hidden=1, rows=4000, distribution="specials"), ["G0 pattern"], named=LONE),
 ]
 

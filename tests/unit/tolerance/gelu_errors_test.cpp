@@ -22,7 +22,9 @@ model::ErrorModel model_of_sum(double bound) {
   return model;
 }
 
-double gelu(double z) { return z / (1 + std::exp(-2 * 0.79788456080286535588 * (z + 0.044715 * z * z * z))); }
+double gelu(double z) {
+  return z / (1 + std::exp(-2 * 0.79788456080286535588 * (z + 0.044715 * z * z * z)));
+}
 
 struct Element {
   double bound = 0, variance = 0;
