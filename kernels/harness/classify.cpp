@@ -36,6 +36,7 @@ constexpr std::array<Hypothesis, 6> kHypotheses = {{
     {PrecisionClass::bf16_inputs, core::Dtype::bf16, core::Rounding::toward_zero, "truncated"},
 }};
 
+constexpr int kLeastFactor = -14, kMostFactor = 15;  // exponents of normal FP16 numbers
 constexpr std::size_t kRangeProbe = kProbeValues.size() - 1;
 
 /// Classes differ by 2^-12 or more in some result, so only one is closer than half of that. What is left comes from rounding
@@ -52,11 +53,25 @@ double shared_error(std::span<const float, kProbeValues.size()> got, float facto
   return std::fabs(error - 1) < kSmall ? error : 1;
 }
 
-/// What the operand that is not probed holds: a power of two. With gelu, the smallest with which |alpha| times it is 32 or more: that is
-/// where gelu(z) = z in FP32, even where its tanh is an approximation, as agrees() is less strict.
-double factor_beside_probes(const op::GemmParams& p) {
+/// Powers of two: what the operand that is not probed holds, and by what the probes are multiplied.
+struct Factors {
+  int beside = 0, of_probes = 0;
+};
+
+/// With gelu, |alpha| times both is 32 to 64: there gelu(z) = z in FP32, even where its tanh is an approximation, as agrees() is less
+/// strict. FP16 holds either operand, but for the last probe.
+Factors factors_of(const op::GemmParams& p) {
   constexpr int kStraight = 5;
-  return p.epilogue == "gelu" ? std::ldexp(1.0, kStraight - std::ilogb(p.alpha)) : 1;
+  if (p.epilogue != "gelu") {
+    return {};
+  }
+  const int both = kStraight - std::ilogb(p.alpha);
+  const int beside = std::clamp(both, kLeastFactor, kMostFactor);
+  return {beside, both - beside};
+}
+
+float power_of_two(int exponent) {
+  return std::ldexp(1.0F, exponent);
 }
 
 class Prober {
@@ -74,11 +89,12 @@ class Prober {
   /// are there once the device has been waited for.
   void start(bool first, std::span<float, kProbeValues.size()> got) {
     const auto available = static_cast<std::size_t>(first ? params_.m : params_.n);
-    put(!first, 0, static_cast<float>(factor_beside_probes(params_)));
+    const Factors factors = factors_of(params_);
+    put(!first, 0, power_of_two(factors.beside));
     for (std::size_t done = 0; done < got.size();) {
       const std::size_t count = std::min(available, got.size() - done);
       for (std::size_t i = 0; i < count; ++i) {
-        put(first, i, sign() * kProbeValues[done + i]);
+        put(first, i, sign() * kProbeValues[done + i] * power_of_two(factors.of_probes));
       }
       launch(first, got.subspan(done, count));
       done += count;
@@ -86,7 +102,9 @@ class Prober {
   }
 
   [[nodiscard]] Classification classify(std::span<const float, kProbeValues.size()> got) const {
-    return classify_values(got, sign() * static_cast<float>(params_.alpha * factor_beside_probes(params_)));
+    const Factors factors = factors_of(params_);
+    return classify_values(got,
+                           sign() * static_cast<float>(std::ldexp(params_.alpha, factors.beside + factors.of_probes)));
   }
 
  private:
@@ -172,9 +190,10 @@ std::string classification_obstacle(const Call& call) {
   if (!(alpha >= 0x1p-100 && alpha <= 0x1p100)) {
     return "alpha moves the probes out of the normal range";
   }
-  constexpr double kMost = 0x1p14, kLeast = 0x1p-10;  // which FP16 holds, too
-  const double factor = factor_beside_probes(p);
-  return factor >= kLeast && factor <= kMost ? "" : "alpha is too far from 1 for probes beyond gelu's bend";
+  const int of_probes = factors_of(p).of_probes;
+  return of_probes >= kLeastFactor && of_probes <= kMostFactor
+             ? ""
+             : "alpha is too far from 1 for probes beyond gelu's bend";
 }
 
 void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> ports) {

@@ -30,7 +30,7 @@ inline constexpr std::array<float, 7> kProbeValues = {0x1.001p0F, 0x1.003p0F, 0x
 [[nodiscard]] Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor);
 
 /// Why the probe does not apply to the case; empty if it does. It applies to `gemm` on FP32 operands with an FP32
-/// output, at least one product, and alpha that keeps the probes normal, and with gelu within 2^-9 to 2^16.
+/// output, at least one product, and alpha that keeps the probes normal, and with gelu within 2^-25 to 2^34.
 [[nodiscard]] std::string classification_obstacle(const Call& call);
 
 /// Fills all inputs with zeros. Once is enough for any number of calls of classify_algorithm.

@@ -28,6 +28,12 @@ constexpr double kSurvives = static_cast<double>(kInterval) * kSmallOfA * kSmall
 /// How many intervals lie between the first products and those of each row.
 constexpr std::array<std::int64_t, 8> kDistances = {1, 2, 3, 4, 8, 16, 32, 64};
 
+/// What the product of the operands' scales is during the probe: with gelu, a power of two that brings sums to where gelu is
+/// straight, 32 to 64.
+double scale_beside_probes(const op::GemmParams& p) {
+  return p.epilogue == "gelu" ? std::ldexp(1.0, -1 - std::ilogb(p.alpha)) : 1;
+}
+
 class SumsProber {
  public:
   SumsProber(const Call& call, DeviceMemory& memory, std::span<const PortMemory> ports)
@@ -40,10 +46,10 @@ class SumsProber {
 
   void fill() {
     prepare_classification(memory_, ports_);
-    constexpr float kOne = 1;
     for (const PortMemory& port : ports_) {
       if (port.port->role == op::Role::scale) {
-        memory_.upload(port.data + port.port->offset_bytes, std::as_bytes(std::span<const float, 1>(&kOne, 1)));
+        const float scale = port.port->of == "a" ? static_cast<float>(scale_beside_probes(params_)) : 1;
+        memory_.upload(port.data + port.port->offset_bytes, std::as_bytes(std::span<const float, 1>(&scale, 1)));
       }
     }
     const double sign = params_.alpha < 0 ? -1 : 1;  // relu passes only positive sums
@@ -75,7 +81,7 @@ class SumsProber {
     const PortMemory& d = port_memory(ports_, "d");
     std::vector<double> sums(distances_.size());
     core::decode(got_, d.port->dtype, sums);
-    const double whole = std::fabs(params_.alpha) * kSurvives;
+    const double whole = std::fabs(params_.alpha) * scale_beside_probes(params_) * kSurvives;
     const auto survives = [whole](double sum) { return std::fabs(sum - whole) < whole / 4; };
     const auto vanishes = [whole](double sum) { return std::fabs(sum) < whole / 4; };
     if (!std::ranges::all_of(sums, [&](double sum) { return survives(sum) || vanishes(sum); })) {
@@ -134,7 +140,10 @@ std::string sums_obstacle(const Call& call) {
     return "sums of so few products are not promoted between two others";
   }
   const core::Dtype output = op::gemm_output_dtype(p, *call.c->mode);
-  const double sum = core::round_to(std::fabs(p.alpha) * kSurvives, output);
+  if (!(std::fabs(p.alpha) >= 0x1p-100 && std::fabs(p.alpha) <= 0x1p100)) {
+    return "alpha moves the probes out of the normal range";
+  }
+  const double sum = core::round_to(std::fabs(p.alpha) * scale_beside_probes(p) * kSurvives, output);
   return std::isfinite(sum) && sum > 0 && sum < core::dtype_info(output).max_finite
              ? ""
              : "alpha moves the probes out of the output's range";

@@ -163,6 +163,8 @@ struct ModelConstants {
   double bound_magnitude, bound_value, bound_absolute;
   double var_second, var_magnitude, var_value, var_coherent, var_absolute;
   double lambda_kappa;
+  /// A is less than that of the terms (model::ErrorModel::gelu), so that sqrt(S2) may exceed it; otherwise only inflation makes it.
+  bool narrowed;
   bool coherent;                  ///< uses |y| / A
   double torch_rtol, torch_atol;  ///< rounded to FP32, as in PyTorch's kernels
   double te_rtol, te_atol, plan_rtol, plan_atol;

@@ -137,7 +137,8 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   }
   const bool same_sign = std::signbit(got) == std::signbit(y);
   // The threshold is where rounding gives infinity, so that the rounding itself is not added.
-  const double error = unrounded_bound_at(y, a);
+  const double bound = unrounded_bound_at(y, a);
+  const double error = input_.model->one_error || unknown ? bound : std::fmin(bound, most_by_spread(i, a));
   const double reach = same_sign ? error + std::abs(y) : error - std::abs(y);
   const bool near = std::isfinite(threshold) && reach >= threshold;
   return near ? Finding::agrees : otherwise;

@@ -55,10 +55,13 @@ struct SingleModel {
         magnitude(static_cast<float>(model.var_magnitude)),
         value(static_cast<float>(model.var_value)),
         coherent(static_cast<float>(model.var_coherent)),
+        least_room(model.narrowed ? 1e30F : 0.0F),
         // Squared only after multiplying by 1 / ulp, because its own square may be out of range.
         absolute(static_cast<float>(__builtin_sqrt(model.var_absolute))) {}
 
-  float scale, second, magnitude, value, coherent, absolute;
+  float scale, second, magnitude, value, coherent;
+  float least_room;  ///< sqrt(S2) may be as large as A, or this
+  float absolute;
 };
 
 /// x rounded down to FP32: to zero in the subnormal range, and capped to leave room for products.
@@ -158,7 +161,7 @@ bool add_variances(const SegmentView& segment, std::size_t begin, std::size_t si
     const Vf unit = inverse * m.scale;
     const Vf a = load(magnitude + i) * unit;
     const Vf a2 = a * a;
-    const Vf given = smaller(load(deviations + i) * unit, a);
+    const Vf given = smaller(load(deviations + i) * unit, larger(a, splat_float(m.least_room)));
     const Vf s2 = given * given;
     const Vf absolute = m.absolute * inverse;
     Vf v = m.second * s2 + m.magnitude * a2 + m.value * (y * y) + absolute * absolute;

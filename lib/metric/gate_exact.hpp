@@ -64,17 +64,25 @@ struct Element {
   double coherence;  ///< |y| / A
 };
 
+/// sqrt(S2) of an element, of which sums of one product may have been given more than A.
+inline double spread_of(double given, double a, const ModelConstants& model) {
+  return given < a || model.narrowed ? given : a;
+}
+
+/// V of the arithmetic: y, A and sqrt(S2) are scaled.
+inline double variance_of(double abs_y, double a, double spread, const ModelConstants& model) {
+  const double coherence = a > 0 ? abs_y / a : 0, aligned = coherence * abs_y;
+  return model.var_second * (spread * spread) + model.var_magnitude * (a * a) + model.var_value * (abs_y * abs_y) +
+         model.var_absolute + model.var_coherent * (aligned * aligned);
+}
+
 inline Element element_of(const SegmentView& segment, std::size_t i, const FormatConstants& format,
                           const ModelConstants& model) {
   const double y = segment.expected[i];
   const double abs_y = __builtin_fabs(y);
   const double a = magnitude_at(segment, i, model);
-  const double given = static_cast<double>(segment.deviation[i]) * model.scale;
-  const double s2 = given < a ? given * given : a * a;
-  const double coherence = a > 0 ? abs_y / a : 0;
-  const double aligned = coherence * abs_y;
-  const double v = model.var_second * s2 + model.var_magnitude * (a * a) + model.var_value * (y * y) +
-                   model.var_absolute + model.var_coherent * (aligned * aligned);
+  const double spread = spread_of(static_cast<double>(segment.deviation[i]) * model.scale, a, model);
+  const double v = variance_of(abs_y, a, spread, model);
   const double inverse = 1 / ulp_at(y, format);
   Element out{};
   out.y = y * inverse;
@@ -84,7 +92,7 @@ inline Element element_of(const SegmentView& segment, std::size_t i, const Forma
   out.deviation = __builtin_sqrt(out.variance);
   const double reached = power_of(__builtin_fabs(out.y) + 3 * out.deviation) * format.fraction_scale;
   out.reached = reached > 1 ? reached : 1;
-  out.coherence = coherence;
+  out.coherence = a > 0 ? abs_y / a : 0;
   return out;
 }
 

@@ -234,14 +234,18 @@ bool SegmentReader::count_unjudged(std::size_t i) {
   return true;
 }
 
-bool SegmentReader::spread_asks(std::size_t i, double a) const {
+double SegmentReader::most_by_spread(std::size_t i, double a) const {
   const ModelConstants& model = setup_.model;
   const double y = expected_[i], scaled = a * model.scale, a2 = scaled * scaled;
-  const double root = std::min(static_cast<double>(deviation_[i]) * model.scale, scaled), s2 = root * root;
+  const double given = static_cast<double>(deviation_[i]) * model.scale;
+  const double root = model.narrowed ? given : std::min(given, scaled), s2 = root * root;
   const double coherent = a2 > 0 ? y * y / a2 * y * y : 0;
-  const double v = model.var_second * s2 + model.var_magnitude * a2 + model.var_value * y * y + model.var_absolute +
-                   model.var_coherent * coherent;
-  return model.lambda_kappa * std::sqrt(v) < setup_.undetermined_spread;
+  return model.lambda_kappa * std::sqrt(model.var_second * s2 + model.var_magnitude * a2 + model.var_value * y * y +
+                                        model.var_absolute + model.var_coherent * coherent);
+}
+
+bool SegmentReader::spread_asks(std::size_t i, double a) const {
+  return most_by_spread(i, a) < setup_.undetermined_spread;
 }
 
 void SegmentReader::prepare_regular(std::size_t i) {

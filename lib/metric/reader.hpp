@@ -74,6 +74,8 @@ class SegmentReader {
   void remove_specials(std::int64_t first, std::size_t count);
   void prepare_regular(std::size_t i);
   [[nodiscard]] bool is_outside(std::int64_t index) const;
+  /// The largest error that its V leaves an element: lambda kappa sqrt(V).
+  [[nodiscard]] double most_by_spread(std::size_t i, double a) const;
   /// G2 asks something of an element with that A.
   [[nodiscard]] bool spread_asks(std::size_t i, double a) const;
   /// Counts the element if any number of the output is within its bound, whatever its sign; true if it is.

@@ -11,20 +11,40 @@
 namespace numcheck::tolerance {
 namespace {
 
-/// gelu'(z) = (1 + t) / 2 + z / 2 (1 - t^2) w', t = tanh(w), w = sqrt(2/pi) (z + 0.044715 z^3), without cancellation in 1 + t.
-double gelu_slope(double z) {
-  constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715;
-  const double half = 1 / (1 + std::exp(-2 * kRoot * (z + kCubic * z * z * z)));  // (1 + t) / 2
-  return half + 2 * z * half * (1 - half) * kRoot * (1 + 3 * kCubic * z * z);
+constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715;
+
+/// w = sqrt(2/pi) (z + 0.044715 z^3)
+double tanh_argument(double z) {
+  return kRoot * (z + kCubic * z * z * z);
 }
 
-/// The largest |gelu'| up to z. It rises to 0.129 at -1.41, falls to 0 at -0.75, and rises to 1.129 at 1.41.
-double steepest_up_to(double z) {
-  constexpr double kDip = -1.5, kSummit = 1.4, kLeft = 0.13;
-  if (z < kDip) {
-    return std::fabs(gelu_slope(z));
-  }
-  return z < kSummit ? std::max(kLeft, gelu_slope(z)) : kGeluSteepness;
+/// (1 + tanh(w)) / 2, without cancellation.
+double gate_of(double w) {
+  return 1 / (1 + std::exp(-2 * w));
+}
+
+/// |gelu'(z)| = |(1 + t) / 2 + z / 2 (1 - t^2) w'|, t = tanh(w)
+double gelu_slope(double z) {
+  const double half = gate_of(tanh_argument(z));
+  return std::fabs(half + 2 * z * half * (1 - half) * kRoot * (1 + 3 * kCubic * z * z));
+}
+
+/// The largest |gelu'| between two points. It rises to 0.129 at -1.41, falls to 0 at -0.75, and rises to 1.129 at 1.41.
+double steepest_between(double low, double high) {
+  constexpr double kDip = -1.41, kSummit = 1.41, kNear = 0.05, kLeft = 0.13;
+  double most = std::max(gelu_slope(low), gelu_slope(high));
+  most = low < kDip + kNear && high > kDip - kNear ? std::max(most, kLeft) : most;
+  return low < kSummit + kNear && high > kSummit - kNear ? kGeluSteepness : most;
+}
+
+/// What gelu's own arithmetic in FP32 may add, for |z| up to `most` beyond it:
+///   u (|z| (2.5 (1 - t^2) |w| + 1 + 2 sigma(2 w)) + |y|) <= 5 u |z|, and half the error of an approximate tanh times |z|.
+/// Source: tensor_core_numerics, section 5.5.
+double own_error(double z, double most, const model::GeluErrors& errors) {
+  constexpr double kUnit = 0x1p-24, kMostTerms = 5;
+  const double size = std::fabs(z), w = tanh_argument(z), half = gate_of(w);
+  const double terms = 2.5 * 4 * half * (1 - half) * std::fabs(w) + 1 + 2 * half + half;
+  return (errors.bound - kUnit * (kMostTerms - std::min(terms, kMostTerms))) * size + errors.bound * most;
 }
 
 float upward(double x) {
@@ -39,7 +59,7 @@ void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, st
   if (!model.gelu.has_value() || !(model.var_second > 0) || !std::isfinite(model.bound_magnitude)) {
     return;
   }
-  const double own = model.gelu->bound, of_sum = model.bound_magnitude - own;
+  const double of_sum = model.bound_magnitude - model.gelu->bound;
   constexpr std::size_t kPerTask = std::size_t{1} << 14;
   core::parallel_chunks(z.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -49,7 +69,8 @@ void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, st
         continue;
       }
       const double most = of_sum * a + model.bound_absolute + std::fabs(at) * 0x1p-23;
-      const double bound = steepest_up_to(at + most) / kGeluSteepness * of_sum * a + own * (std::fabs(at) + most);
+      const double slope = steepest_between(at - most, at + most) / kGeluSteepness;
+      const double bound = slope * of_sum * a + own_error(at, most, *model.gelu);
       const double narrowed = std::min(a, bound / model.bound_magnitude);
       magnitude[i] = std::min(upward(narrowed), magnitude[i]);
       const double kept = static_cast<double>(magnitude[i]);

@@ -272,6 +272,7 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
     model.bound_magnitude += model.gelu->bound;
     model.var_magnitude += model.gelu->variance;
     model.slope_slack += 4 * u32;  // its constants are rounded once for all elements
+    model.lost_alike = true;       // 1 + t is 0 for every z below -5.5, and one number for many above it
   }
   if (g.request.output_scale != 1) {
     model.bound_value += u32;

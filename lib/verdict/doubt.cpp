@@ -13,6 +13,7 @@ namespace numcheck::verdict {
 namespace {
 
 constexpr double kMinJudged = 0.99;
+constexpr double kLost = 0.5;  ///< relative L2 error of an output that is mostly lost
 
 /// Whether it was told from the reference by its numbers. NaN and infinities are told from any number.
 bool tells(const tolerance::Fake& fake) {
@@ -54,6 +55,11 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
       std::ranges::none_of(output.certificate.fakes, tells)) {
     return output.port + ": no other number could be told from this single one, so passing proves nothing";
   }
+  if (is_main && s.elements > 1 && !output.certificate.fakes.empty() && s.arithmetic.rel_l2 >= kLost) {
+    return fmt::format(
+        "{}: a relative L2 error of {:.3g} is within the bounds, so the output holds little of the result", output.port,
+        s.arithmetic.rel_l2);
+  }
   const double least = wanted.min_judged.value_or(kMinJudged);
   if (s.judged() >= least) {
     return {};
@@ -80,7 +86,7 @@ std::string doubt_about_class(const RunResult& run) {
     return {};
   }
   return run.expected_class == model::PrecisionClass::fp8_promoted
-             ? "neither promoted nor fast accumulation explains a sum of a few products, so which ran is not known"
+             ? "a probe product fits neither promoted nor fast accumulation of FP8 products, so which ran is not known"
              : "no rounding of the operands explains single products, so which precision ran is not known";
 }
 

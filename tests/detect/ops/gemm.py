@@ -32,7 +32,7 @@ FP8_POSITIVE = gemm("fp8_e4m3", k=1024, distribution="uniform", inputs={"low": 0
 FP8_UNASKED = {"m": 48, "n": 48, "output": "fp32"}
 SUBNORMAL = gemm("fp32", m=32, n=32, k=64, distribution="log_uniform", inputs={"low": -75, "high": -60})
 TO_FP8 = plain("fp8_e4m3", output="fp8_e4m3")
-HIDDEN_BY_GELU = {"epilogue": "gelu", "alpha": 1e-4, "inputs": {"sigma": 100}}  # no probe reaches where gelu is straight
+HIDDEN_BY_GELU = {"epilogue": "gelu", "alpha": 1e-8, "inputs": {"sigma": 1e4}}  # no probe reaches where gelu is straight
 SCALED_GELU = {"alpha": 0.125, "epilogue": "gelu"}
 IN_PLACE = gemm("bf16", m=256, n=160, beta=1, in_place=True)
 

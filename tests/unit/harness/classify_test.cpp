@@ -102,7 +102,7 @@ TEST(Classify, factors_and_epilogues) {
 TEST(Classify, sees_through_gelu) {
   GemmParams params = shape(8, 8, 8);
   params.epilogue = "gelu";
-  for (const double alpha : {1.0, -1.0, 0.3, 0x1p-9, -1.9 * 0x1p15}) {
+  for (const double alpha : {1.0, -1.0, 0.3, -1e-3, 0x1p-25, 1e6, -1.9 * 0x1p33}) {
     params.alpha = alpha;
     for (const Expectation& wanted : expectations()) {
       expect_class(params, wanted);
@@ -113,7 +113,7 @@ TEST(Classify, sees_through_gelu) {
 TEST(Classify, does_not_apply) {
   GemmParams gelu = shape(8, 8, 8), no_alpha = shape(8, 8, 8), tiny = shape(8, 8, 8);
   gelu.epilogue = "gelu";
-  gelu.alpha = 0x1p-10;
+  gelu.alpha = 0x1p-26;
   no_alpha.alpha = 0;
   tiny.alpha = 1e-40;
   for (const GemmParams& params : {gelu, no_alpha, tiny, shape(8, 8, 0), shape(0, 8, 8)}) {

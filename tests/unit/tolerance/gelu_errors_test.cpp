@@ -48,17 +48,32 @@ TEST(GeluErrors, no_error_of_the_sum_exceeds_the_bound) {
           const double error = std::fabs(gelu(z + share * unit * a) - gelu(z));
           EXPECT_LE(error, found.bound) << "z " << z << ", A " << a << ", unit " << unit << ", share " << share;
         }
-        EXPECT_GE(found.bound, kOwn * std::fabs(z));
+        EXPECT_GE(found.bound, 0x1p-24 * std::fabs(z));
       }
     }
   }
 }
 
 TEST(GeluErrors, where_gelu_is_flat_its_own_are_left) {
-  const model::ErrorModel model = model_of_sum(1e-5);
-  EXPECT_NEAR(narrowed(model, -7, 900, 30).bound, kOwn * 7, 0.02 * kOwn * 7);
-  EXPECT_NEAR(narrowed(model, -30, 900, 30).bound, kOwn * 30, 0.02 * kOwn * 30);
-  EXPECT_NEAR(narrowed(model, 30, 900, 30).bound, 1e-5 * 900 + kOwn * 30, 1e-6) << "z above 1.4: as before";
+  const model::ErrorModel model = model_of_sum(1e-7);
+  EXPECT_NEAR(narrowed(model, -7, 90, 30).bound, 0x1p-24 * 7, 1e-8);
+  EXPECT_NEAR(narrowed(model, -30, 90, 30).bound, 0x1p-24 * 30, 1e-8);
+  EXPECT_LT(narrowed(model, -0.752F, 2, 2).bound, 6e-7) << "the minimum";
+  EXPECT_NEAR(narrowed(model_of_sum(1e-5), 30, 900, 30).bound, 9e-3 / 1.13 + 4 * 0x1p-24 * 30, 2e-6) << "a slope of 1";
+}
+
+/// The tanh itself in FP32, with an ulp of error either way, over all z that matter.
+TEST(GeluErrors, hold_for_gelu_in_fp32) {
+  const model::ErrorModel model = model_of_sum(1e-12);
+  for (float z = -12; z < 12; z += 0x1p-9F) {
+    for (const float ulps : {-1.0F, 0.0F, 1.0F}) {
+      const float w = 0.7978845834732056F * (z + 0.04471499845385551F * (z * z * z));
+      const auto t = static_cast<float>(std::tanh(static_cast<double>(w))) + ulps * 0x1p-24F;
+      const float y = 0.5F * z * (1 + std::fmin(std::fmax(t, -1.0F), 1.0F));
+      const double error = std::fabs(static_cast<double>(y) - gelu(static_cast<double>(z)));
+      EXPECT_LE(error, narrowed(model, z, 1.13F * std::fabs(z), 1).bound) << z << ' ' << ulps;
+    }
+  }
 }
 
 TEST(GeluErrors, variances_stay) {
