@@ -1,6 +1,6 @@
 # Tests of lib/data.
 numcheck_test(data_test LABEL unit BRISK
-  SOURCES unit/data/activations_test.cpp unit/data/distribution_test.cpp unit/data/exact_test.cpp
+  SOURCES unit/data/activations_test.cpp unit/data/delayed_scaling_test.cpp unit/data/distribution_test.cpp unit/data/exact_test.cpp
           unit/data/generator_test.cpp unit/data/inputs_test.cpp unit/data/one_hot_test.cpp unit/data/patterns_test.cpp
           unit/data/python_files_test.cpp unit/data/read_npy_test.cpp unit/data/read_safetensors_test.cpp
           unit/data/rows_test.cpp unit/data/safetensors_test.cpp unit/data/tensor_file_test.cpp

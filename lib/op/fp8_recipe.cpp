@@ -1,0 +1,79 @@
+#include "op/fp8_recipe.hpp"
+
+#include <array>
+
+namespace numcheck::op {
+namespace {
+
+constexpr core::Dtype kFp32 = core::Dtype::fp32;
+
+/// The histories of all modules, one after the other; an element a row apart is the same tensor's next amax.
+Port history_port(std::string_view name, Role role, const Fp8RecipeParams& p, std::string_view doc) {
+  Port port = dense_port(name, role, kFp32, p.history, p.tensors, doc);
+  port.batch = p.modules;
+  return port;
+}
+
+Port derived(Port port) {
+  port.fill = Fill::derived;
+  return port;
+}
+
+std::vector<Port> ports(const Params& values, const Mode&) {
+  const auto p = from_params<Fp8RecipeParams>(values);
+  Port scale = dense_port("scale", Role::input, kFp32, p.modules, p.tensors, "scales of the first step");
+  scale.fill = Fill::computed;
+  std::vector<Port> list = {
+      derived(history_port("history", Role::input, p, "amaxes of earlier steps")), scale,
+      derived(dense_port("amaxes", Role::input, kFp32, p.steps, p.scales(), "largest magnitudes of every step"))};
+  if (p.reduces()) {
+    list.push_back(derived(dense_port("reduced", Role::input, kFp32, p.steps, p.scales(), "the larger of two ranks'")));
+  }
+  list.push_back(dense_port("scales", Role::output, kFp32, p.steps, p.scales(), "the scale used in every step"));
+  list.push_back(dense_port("scale_invs", Role::output, kFp32, p.steps, p.scales(), "1 / scale of every step"));
+  list.push_back(history_port("new_history", Role::output, p, "amaxes after the last step"));
+  list.push_back(dense_port("new_scale", Role::output, kFp32, p.modules, p.tensors, "scales after the last step"));
+  return list;
+}
+
+std::vector<std::string> check(const Params& values, const Mode&) {
+  constexpr double kMaxElements = 0x1p40;
+  const auto p = from_params<Fp8RecipeParams>(values);
+  std::vector<std::string> mistakes;
+  if (p.second_rank && !p.reduces()) {
+    mistakes.emplace_back("fp8_recipe: amaxes of a second rank are reduced only with kernel after_reduction");
+  }
+  const auto scales = static_cast<double>(p.scales());
+  if (scales * static_cast<double>(p.steps) > kMaxElements || scales * static_cast<double>(p.history) > kMaxElements) {
+    mistakes.emplace_back("a tensor of this case has more than 2^40 elements");
+  }
+  return mistakes;
+}
+
+/// Comparing every remembered amax in every step.
+double flops(const Params& values) {
+  const auto p = from_params<Fp8RecipeParams>(values);
+  return static_cast<double>(p.scales()) * static_cast<double>(p.steps) * static_cast<double>(p.history);
+}
+
+}  // namespace
+
+const Op& fp8_recipe() {
+  static constexpr std::array<std::string_view, 1> kModes = {"fp32"};
+  static const Op op{
+      .name = "fp8_recipe",
+      .summary = "delayed scaling over a series of steps: amax histories and the scales that follow from them",
+      .formula =
+          "scale' = MAX 2^-margin / max(amax history) if that is finite and above 0, else scale; the history is rolled",
+      .source = "TransformerEngine recipe.h, nvte_delayed_scaling_recipe_amax_and_scale_update",
+      .fields = &fields_of<Fp8RecipeParams>,
+      .modes = kModes,
+      .ports = &ports,
+      .check = &check,
+      .exact_plan = &small_integers,
+      .flops = &flops,
+  };
+  return op;
+}
+
+}  // namespace numcheck::op
