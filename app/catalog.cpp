@@ -24,6 +24,7 @@
 #include "op/attention_fwd.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
+#include "op/fp8_recipe.hpp"
 #include "op/gemm.hpp"
 #include "op/layernorm_bwd.hpp"
 #include "op/layernorm_fwd.hpp"
@@ -95,6 +96,7 @@ const std::vector<Row>& table() {
       {OP(quantize), &tolerance::tracked_error_model, {CUDA(quantize), TE(quantize), SIM(quantize)}},
       {OP(dequantize), &tolerance::tracked_error_model, {CUDA(dequantize), TE(dequantize), SIM(dequantize)}},
       {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},
+      {OP(fp8_recipe), &tolerance::tracked_error_model, {CUDA(fp8_recipe), TE(fp8_recipe), SIM(fp8_recipe)}},
       {OP(rope_fwd), &tolerance::tracked_error_model, {CUDA(rope_fwd), TE(rope_fwd), SIM(rope_fwd)}},
       {OP(rope_bwd), &tolerance::tracked_error_model, {CUDA(rope_bwd), TE(rope_bwd), SIM(rope_bwd)}},
       {OP(moe_permute), &tolerance::tracked_error_model, {CUDA(moe_permute), TE(moe_permute), SIM(moe_permute)}},

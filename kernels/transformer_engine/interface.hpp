@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 struct CUstream_st;
 
@@ -175,6 +176,14 @@ inline constexpr QuantizeDbiasDact kQuantizeDbiasDrelu{"nvte_quantize_dbias_drel
 inline constexpr QuantizeDbiasDact kQuantizeDbiasDqgelu{"nvte_quantize_dbias_dqgelu"};
 inline constexpr QuantizeDbiasDact kQuantizeDbiasDsrelu{"nvte_quantize_dbias_dsrelu"};
 
+// recipe.h
+inline constexpr Function<void(Handle history, Handle scale, Handle updated_history, Handle updated_scale,
+                               const char* algorithm, int fp8_dtype, float margin, Stream)>
+    kDelayedScaling{"nvte_delayed_scaling_recipe_amax_and_scale_update"};
+inline constexpr Function<void(Handle reduced_amaxes, std::vector<Handle> histories, std::vector<Handle> scales,
+                               const char* algorithm, int fp8_dtype, float margin, Stream)>
+    kDelayedScalingReduced{"nvte_delayed_scaling_recipe_amax_and_scale_update_after_reduction"};
+
 // fused_rope.h; the backward function has taken start positions since 2.10
 inline constexpr Function<void(Handle input, Handle cu_seqlens, Handle freqs, Handle start_positions, Handle output,
                                int qkv_format, bool interleaved, int cp_size, int cp_rank, int s, int b, int h, int d,
@@ -289,6 +298,8 @@ inline constexpr std::array kKnownFunctions = {
     kQuantizeDbiasDrelu.name,
     kQuantizeDbiasDqgelu.name,
     kQuantizeDbiasDsrelu.name,
+    kDelayedScaling.name,
+    kDelayedScalingReduced.name,
     kRopeFwd.name,
     kRopeBwd.name,
     kDropoutFwd.name,

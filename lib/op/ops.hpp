@@ -20,6 +20,7 @@
   X(quantize) \
   X(dequantize) \
   X(transpose) \
+  X(fp8_recipe) \
   X(rope_fwd) \
   X(rope_bwd) \
   X(moe_permute) \

@@ -14,6 +14,7 @@
 #include <transformer_engine/gemm.h>
 #include <transformer_engine/normalization.h>
 #include <transformer_engine/permutation.h>
+#include <transformer_engine/recipe.h>
 #include <transformer_engine/softmax.h>
 #include <transformer_engine/transformer_engine.h>
 #include <transformer_engine/transpose.h>
@@ -117,6 +118,9 @@ static_assert(declares<decltype(::nvte_quantize_dbias_drelu)>(kQuantizeDbiasDrel
 static_assert(declares<decltype(::nvte_quantize_dbias_dqgelu)>(kQuantizeDbiasDqgelu));
 static_assert(declares<decltype(::nvte_quantize_dbias_dsrelu)>(kQuantizeDbiasDsrelu));
 
+static_assert(declares<decltype(::nvte_delayed_scaling_recipe_amax_and_scale_update)>(kDelayedScaling));
+static_assert(
+    declares<decltype(::nvte_delayed_scaling_recipe_amax_and_scale_update_after_reduction)>(kDelayedScalingReduced));
 static_assert(declares<decltype(::nvte_fused_rope_forward)>(kRopeFwd));
 static_assert(declares<decltype(::nvte_dropout_fwd)>(kDropoutFwd));
 static_assert(declares<decltype(::nvte_dropout_bwd)>(kDropoutBwd));

@@ -7,6 +7,7 @@
 #include "op/activation_fwd.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
+#include "op/fp8_recipe.hpp"
 #include "op/gemm.hpp"
 #include "op/moe.hpp"
 #include "op/rmsnorm_bwd.hpp"
@@ -254,6 +255,19 @@ TEST(TeMoeObstacle, rows_and_the_routers_format) {
   EXPECT_EQ(obstacle("bf16", "2.13.0"), "");
   EXPECT_EQ(obstacle("fp32", "2.11.0"), "");
   EXPECT_TRUE(says(obstacle("bf16", "2.11.0"), "2.13 and newer in FP32"));
+}
+
+TEST(TeFp8RecipeObstacle, each_kernel_needs_its_function_and_casts) {
+  op::Fp8RecipeParams p;
+  p.steps = p.tensors = 4;
+  const auto obstacle = [&p] { return obstacle_of(transformer_engine::fp8_recipe(), op::fp8_recipe(), p, "fp32"); };
+  EXPECT_TRUE(says(obstacle(), "has no nvte_delayed_scaling_recipe_amax_and_scale_update"));
+  p.kernel = "after_reduction";
+  EXPECT_TRUE(says(obstacle(), "has no nvte_delayed_scaling_recipe_amax_and_scale_update_after_reduction"));
+  p.modules = 10000;
+  EXPECT_TRUE(says(obstacle(), "does not hold those of 10000 modules"));
+  p.steps = 0;
+  EXPECT_TRUE(says(obstacle(), "does not accept empty tensors"));
 }
 
 TEST(TeOtherObstacles, dropout_and_bias_gradient) {
