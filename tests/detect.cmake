@@ -84,6 +84,8 @@ add_test(NAME detect_bits
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_bits.py")
 add_test(NAME detect_not_told
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_not_told.py")
+add_test(NAME detect_delayed_scaling
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_delayed_scaling.py")
 # Names that diagnose finds for planted faults, of families that take seconds; of all by name.
 set(diagnosis_table "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_table.py"
     "$<TARGET_FILE:te-numcheck>" --jobs 2)
@@ -136,7 +138,7 @@ add_custom_target(tamperings_full
   COMMAND ${tamperings} --count 500 --seed 2
   COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
   USES_TERMINAL VERBATIM)
-list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_bits detect_converted
+list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_bits detect_converted detect_delayed_scaling
      detect_diagnoses detect_false_alarms detect_flips detect_groups detect_headroom detect_not_told detect_replayed_scale
      detect_scales detect_sensitivity detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")
