@@ -90,7 +90,7 @@ add_test(NAME detect_delayed_scaling
 set(diagnosis_table "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_table.py"
     "$<TARGET_FILE:te-numcheck>" --jobs 2)
 add_test(NAME detect_diagnosis_table
-  COMMAND ${diagnosis_table} --families activation dropout moe norm quantize rope softmax --least 0.98)
+  COMMAND ${diagnosis_table} --families activation dropout fp8_recipe moe norm quantize rope softmax --least 0.98)
 add_test(NAME detect_diagnosis_draws
   COMMAND ${diagnosis_table} --families attention_dropout --least 1 --faults nothing_dropped draws_used_four_times nan_written
     inf_written all_zero all_seven signs_flipped)

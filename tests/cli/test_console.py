@@ -31,6 +31,13 @@ class Console(CliTest):
         text = self.shown("scale_1_01", {"mode": "fp16_acc16", "params": {"m": 64, "n": 64, "k": 192, "trans_b": True}})
         self.assertIn("no single element of 4096 is beyond its limit; together they are", text)
 
+    def test_statistics_of_an_op_are_shown_with_its_metrics(self):
+        case = {"op": "fp8_recipe", "params": {"steps": 8, "tensors": 2, "course": "spiking"}}
+        text = self.run_cli("run", self.plan(case=case), *SIM, "-vv", code=0).stdout
+        self.assertRegex(text, r"\n {10}largest scaled amax [\d.e+]+: step 2, tensor \d: scale \S+ is used where an amax of")
+        self.assertRegex(text, r"\n {10}steps that lose 3 dB 0\.\d+: \d+ of 16 steps of tensors, from step \d to step \d\n")
+        self.assertNotIn("scaled amax", self.run_cli("run", self.plan(case=case), *SIM, "-v", code=0).stdout)
+
     def test_groups_failures_by_kind(self):
         text = self.shown("tf32_silently", {"params": {"m": 16, "n": 16, "k": [32, 33, 34, 35]}})
         self.assertIn("4 fail: FP32 asked, TF32 ran", text)

@@ -81,6 +81,8 @@ ALSO = {
     "lone_deviation": "nan_dropped",
     "delta_missing": "row_sums_missing", "sink_missing": "softmax=vanilla", "dq_not_zeroed": "output_scaled=2",
     "key_tile_dropped": "last_keys_left_out=.*", "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
+    "most_recent_for_max": "algorithm=most_recent", "other_format": "format=fp8_e[45]m[23]",
+    "idle_mistaken": "kernel=(single|after_reduction)", "reduction_ignored": "amaxes_and_reduced_exchanged|reduced_as_zeros",
 }
 
 # What they do shows beside the outputs: the case must run again.

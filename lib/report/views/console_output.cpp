@@ -98,19 +98,6 @@ std::string error_line(const json& metrics) {
   return text.empty() ? text : fmt::format("      {}\n", text);
 }
 
-std::string finding_lines(const json& findings) {
-  std::string text;
-  for (const json& finding : findings) {
-    const auto name = finding.at("name").get<std::string>(), words = finding.at("text").get<std::string>();
-    // The text of a cause says how much it explains, and that is what was measured.
-    const bool has_value = !finding.contains("cause");
-    text += fmt::format("      {}{}{}\n", name,
-                        has_value ? " " + short_number(finding.at("measured"), ".3g") : std::string(),
-                        words.empty() ? words : ": " + words);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string bits_text(const json& bits) {
@@ -119,6 +106,19 @@ std::string bits_text(const json& bits) {
     return "–";
   }
   return std::isinf(value) && value > 0 ? "exact" : fmt::format("{:.1f}", std::fmax(value, 0.0));
+}
+
+std::string finding_lines(const json& findings, std::size_t indent) {
+  std::string text;
+  for (const json& finding : findings) {
+    const auto name = finding.at("name").get<std::string>(), words = finding.at("text").get<std::string>();
+    // The text of a cause says how much it explains, and that is what was measured.
+    const bool has_value = !finding.contains("cause");
+    text += fmt::format("{:{}}{}{}{}\n", "", indent, name,
+                        has_value ? " " + short_number(finding.at("measured"), ".3g") : std::string(),
+                        words.empty() ? words : ": " + words);
+  }
+  return text;
 }
 
 std::string output_lines(const std::string& port, const json& output) {
@@ -134,7 +134,7 @@ std::string output_lines(const std::string& port, const json& output) {
     text += fmt::format("      {}{}\n", wrong_sentence(*wrong),
                         output.at("sampled").get<bool>() ? " (only a sample was compared)" : "");
   }
-  text += error_line(output.at("metrics")) + finding_lines(output.at("findings"));
+  text += error_line(output.at("metrics")) + finding_lines(output.at("findings"), 6);
   return output.at("worst").empty() ? text : text + worst_line(output.at("worst").front());
 }
 
