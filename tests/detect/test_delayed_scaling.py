@@ -1,11 +1,16 @@
 """Delayed scaling replayed: 1000 random courses of 100 steps, special amaxes included, by other code than the program's, written
-from TransformerEngine's description of its two kernels. Every bit of every output must agree."""
+from TransformerEngine's description of its two kernels. Every bit of every output must agree. On a GPU:
 
+    test_delayed_scaling.py --backend cuda
+    test_delayed_scaling.py --backend transformer_engine --te-lib .../libtransformer_engine.so"""
+
+import argparse
 import ctypes
 import json
 import math
 import random
 import struct
+import sys
 import unittest
 
 from faults import PlantsFaults
@@ -70,12 +75,12 @@ def inverse(scale):
     return rounded(1 / scale) if scale else math.inf
 
 
-def random_case(rng, number):
+def random_case(rng, number, backend):
     kernel = rng.choice(["single", "after_reduction"])
     modules = rng.choice([1, 2, 4])
     course = rng.choice([*fp8_recipe.COURSES, "special", "special"])
     return {
-        "op": "fp8_recipe", "mode": "fp32", "backend": "sim", "seed": number,
+        "op": "fp8_recipe", "mode": "fp32", "backend": backend, "seed": number,
         "params": {"steps": STEPS, "tensors": TENSORS // modules, "modules": modules,
                    "history": rng.choice([1, 2, 3, 8, 17, 31, 64, 130]), "algorithm": rng.choice(["max", "most_recent"]),
                    "margin": rng.choice([0, 0, rng.randint(-4, 4), rng.randint(-160, 160)]),
@@ -126,19 +131,22 @@ def bits(number):
 
 
 class Replay(PlantsFaults):
-    def kept_runs(self, *options, code):
+    backend = "sim"
+    options = ("--device", "sim:sm_90")
+
+    def kept_runs(self):
         rng = random.Random(19)
         defaults = {"margin": 0, "second_rank": False}
-        cases = [random_case(rng, number) for number in range(CASES)]
+        cases = [random_case(rng, number, self.backend) for number in range(CASES)]
         plan = self.plan(cases=cases)
-        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", "kept", *options, code=code)
+        self.run_cli("run", plan, *self.options, "--no-save", "--keep-tensors", "kept", code=0)
         runs = [tensors_of(path) for path in sorted((self.folder / "kept").glob("*.safetensors"))]
         self.assertEqual(len(runs), CASES)
         return [(tensors, {**defaults, **params}) for tensors, params in runs]
 
     def test_every_bit_of_1000_courses(self):
         kinds = set()
-        for tensors, params in self.kept_runs(code=0):
+        for tensors, params in self.kept_runs():
             with self.subTest(**params):
                 for name, expected in replayed(params, tensors).items():
                     self.assertEqual(list(map(bits, tensors[name])), list(map(bits, expected)), name)
@@ -149,5 +157,16 @@ class Replay(PlantsFaults):
         self.assertEqual(kinds, {"zero", "infinity", "nan", "largest scale", "subnormal"})
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", default=Replay.backend)
+    parser.add_argument("--te-lib", default="")
+    arguments = parser.parse_args()
+    if arguments.backend != "sim":
+        Replay.backend = arguments.backend
+        Replay.options = ("--te-lib", arguments.te_lib) if arguments.te_lib else ()
+    unittest.main(argv=sys.argv[:1])
+
+
 if __name__ == "__main__":
-    unittest.main()
+    main()
