@@ -131,10 +131,9 @@ op::Values series(const op::ReferenceRequest& request) {
   const Places places(p);
   const data::DelayedScaling rules = data::delayed_scaling_of(p);
   const auto steps = static_cast<std::size_t>(p.steps);
-  op::OutputValues scales = exact_output("scales", steps * places.scales);
+  op::OutputValues scales = exact_output("scales", (steps + 1) * places.scales);
   op::OutputValues inverses = exact_output("scale_invs", steps * places.scales);
   op::OutputValues new_history = exact_output("new_history", places.history * places.scales);
-  op::OutputValues new_scale = exact_output("new_scale", places.scales);
   core::parallel_for(places.scales, [&](std::size_t scale) {
     data::ScalingState state(history_of(history, places, scale), static_cast<float>(first.data[scale]));
     for (std::size_t step = 0; step < steps; ++step) {
@@ -147,13 +146,12 @@ op::Values series(const op::ReferenceRequest& request) {
     for (std::size_t slot = 0; slot < places.history; ++slot) {
       new_history.value[places.remembered(scale, slot)] = static_cast<double>(state.history()[slot]);
     }
-    new_scale.value[scale] = static_cast<double>(state.scale());
+    scales.value[places.used(steps, scale)] = static_cast<double>(state.scale());
   });
   op::Values result;
   result.outputs.push_back(std::move(scales));
   result.outputs.push_back(std::move(inverses));
   result.outputs.push_back(std::move(new_history));
-  result.outputs.push_back(std::move(new_scale));
   return result;
 }
 

@@ -39,7 +39,6 @@ Fp8RecipeLaunch launch_of(const op::Fp8RecipeParams& p, std::span<const PortMemo
   launch.scales = floats(ports, "scales");
   launch.scale_invs = floats(ports, "scale_invs");
   launch.new_history = floats(ports, "new_history");
-  launch.new_scale = floats(ports, "new_scale");
   launch.other_history = reinterpret_cast<float*>(workspace);
   return launch;
 }

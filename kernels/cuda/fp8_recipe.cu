@@ -67,7 +67,7 @@ cudaError_t copy_state(const Fp8RecipeLaunch& p, cudaStream_t stream) {
                       cudaMemcpyDeviceToDevice, stream);
   return error != cudaSuccess
              ? error
-             : cudaMemcpyAsync(p.new_scale, p.scale, scales * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+             : cudaMemcpyAsync(p.scales, p.scale, scales * sizeof(float), cudaMemcpyDeviceToDevice, stream);
 }
 
 }  // namespace
@@ -91,11 +91,11 @@ cudaError_t launch_fp8_recipe(const Fp8RecipeLaunch& p, cudaStream_t stream) {
                        t == 0      ? p.history
                        : to_output ? p.other_history
                                    : p.new_history,
-                       t == 0 ? p.scale : p.new_scale,
+                       t == 0 ? p.scale : p.scales + t * scales,
                        p.scales + t * scales,
                        p.scale_invs + t * scales,
                        to_output ? p.new_history : p.other_history,
-                       p.new_scale};
+                       p.scales + (t + 1) * scales};
     update_step<<<grid, dim3(kTensors, kLanes), 0, stream>>>(step, p.history_length, p.tensors, p.target, p.most_recent,
                                                              p.leaves_idle_alone);
   }

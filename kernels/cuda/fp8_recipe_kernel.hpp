@@ -23,10 +23,9 @@ struct Fp8RecipeLaunch {
   const float* reduced = nullptr;  ///< null: none
   const float* history = nullptr;
   const float* scale = nullptr;
-  float* scales = nullptr;
+  float* scales = nullptr;  ///< a row more than steps
   float* scale_invs = nullptr;
   float* new_history = nullptr;
-  float* new_scale = nullptr;
   float* other_history = nullptr;  ///< room for as many numbers as the history has
 };
 

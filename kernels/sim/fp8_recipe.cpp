@@ -87,14 +87,14 @@ class Series {
       const std::vector<float>& used = fault_ == "scale_not_delayed" ? scale_ : before;
       scales.insert(scales.end(), used.begin(), used.end());
     }
-    for (std::size_t i = 0; i < scales.size(); ++i) {
+    for (std::size_t i = 0; i < scales.size(); ++i) {  // of the steps
       const bool stale = fault_ == "scale_inv_stale" && i >= all_;
       inverses.push_back(1 / scales[stale ? i - all_ : i]);
     }
+    scales.insert(scales.end(), scale_.begin(), scale_.end());
     write_floats(ports, "scales", scales, fault_);
     write_floats(ports, "scale_invs", inverses, fault_);
     write_floats(ports, "new_history", history_, fault_);
-    write_floats(ports, "new_scale", scale_, fault_);
   }
 
  private:

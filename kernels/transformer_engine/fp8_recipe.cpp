@@ -15,7 +15,7 @@ namespace numcheck::kernels::transformer_engine {
 namespace {
 
 constexpr std::int64_t kElements = 16;  // of a tensor that is cast only for its scale_inv
-constexpr std::size_t kExtraBytes = 2 * kAlignment;
+constexpr std::size_t kCastBytes = 2 * kAlignment;
 
 /// Each module needs two tensor objects at a time, and the library has a pool of 20 MiB for those of the whole process.
 constexpr std::int64_t kMostModules = 8192;
@@ -48,7 +48,7 @@ class Series {
         x_(o.tensor(o.extra(), kFloat32, {1, kElements})) {
     for (std::int64_t module = 0; module < p.modules; ++module) {
       histories_.push_back(o.tensor(history(module), kFloat32, {p.history, p.tensors}).handle());
-      scales_.push_back(o.tensor(floats("new_scale") + module * p.tensors, kFloat32, {p.tensors}).handle());
+      scales_.push_back(o.tensor(state() + module * p.tensors, kFloat32, {p.tensors}).handle());
     }
     cast_.set(kRowwiseData, o.extra() + kAlignment, format_, {1, kElements});
     cast_.set_scalar(kAmax, o.extra() + kAlignment + kElements);
@@ -57,7 +57,7 @@ class Series {
   void enqueue() {
     const auto modules = static_cast<std::size_t>(p_.modules), length = static_cast<std::size_t>(p_.history);
     copy(floats("new_history"), floats("history"), modules * length * rows_);
-    copy(floats("new_scale"), floats("scale"), modules * rows_);
+    copy(state(), floats("scale"), modules * rows_);
     for (std::int64_t step = 0; step < p_.steps; ++step) {
       use_scales(step);
       for (std::int64_t module = 0; module < p_.modules; ++module) {
@@ -65,9 +65,12 @@ class Series {
       }
       update(step);
     }
+    copy(floats("scales") + p_.steps * p_.scales(), state(), modules * rows_);
   }
 
  private:
+  /// The scales of all modules, which updates change in place.
+  [[nodiscard]] float* state() const { return reinterpret_cast<float*>(o_.extra() + kCastBytes); }
   [[nodiscard]] float* floats(std::string_view port) const { return reinterpret_cast<float*>(o_.data(port)); }
   [[nodiscard]] float* history(std::int64_t module) const {
     return floats("new_history") + module * p_.history * p_.tensors;
@@ -81,7 +84,7 @@ class Series {
   void use_scales(std::int64_t step) {
     float* scales = floats("scales") + step * p_.scales();
     float* inverses = floats("scale_invs") + step * p_.scales();
-    copy(scales, floats("new_scale"), static_cast<std::size_t>(p_.modules) * rows_);
+    copy(scales, state(), static_cast<std::size_t>(p_.modules) * rows_);
     for (std::int64_t i = 0; i < p_.scales(); ++i) {
       cast_.set_scalar(kScale, scales + i);
       cast_.set_scalar(kRowwiseScaleInv, inverses + i);
@@ -120,7 +123,7 @@ Algorithm algorithm(const Context& context, const Call& call) {
   return single_call(
       context, function_of(p),
       [p](Operands& o) -> Enqueue { return [series = Series(o, p)](Handle) mutable { series.enqueue(); }; },
-      kExtraBytes);
+      kCastBytes + static_cast<std::size_t>(p.scales()) * sizeof(float));
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ std::vector<Port> ports(const Params& values, const Mode&) {
   if (p.reduces()) {
     list.push_back(derived(dense_port("reduced", Role::input, kFp32, p.steps, p.scales(), "the larger of two ranks'")));
   }
-  list.push_back(dense_port("scales", Role::output, kFp32, p.steps, p.scales(), "the scale used in every step"));
+  list.push_back(dense_port("scales", Role::output, kFp32, p.steps + 1, p.scales(),
+                            "the scale used in every step, then the next one"));
   list.push_back(dense_port("scale_invs", Role::output, kFp32, p.steps, p.scales(), "1 / scale of every step"));
   list.push_back(history_port("new_history", Role::output, p, "amaxes after the last step"));
-  list.push_back(dense_port("new_scale", Role::output, kFp32, p.modules, p.tensors, "scales after the last step"));
   return list;
 }
 

@@ -39,8 +39,8 @@ namespace numcheck::op {
 ///
 /// Ports: history [modules, L, tensors] (derived), scale [modules, tensors] (computed from it), amaxes (derived) and, with
 /// after_reduction, reduced (derived: the larger amax of two ranks, or with one rank the same) [steps, modules tensors];
-/// scales, scale_invs = RN32(1 / s_t) [steps, modules tensors], new_history and new_scale. All are FP32, and every output is
-/// defined bit for bit.
+/// scales [steps + 1, modules tensors], whose last row is s_t after the last step, scale_invs = RN32(1 / s_t) [steps, modules
+/// tensors], and new_history. All are FP32, and every output is defined bit for bit.
 /// Source: TransformerEngine recipe.h; common/recipe/delayed_scaling.cu.
 struct Fp8RecipeParams {
   std::int64_t steps = 0;

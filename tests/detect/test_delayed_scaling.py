@@ -109,8 +109,8 @@ def replayed(params, tensors):
     per_module, length = params["tensors"], params["history"]
     count = params["modules"] * per_module
     reduced = tensors.get("reduced", tensors["amaxes"])
-    outputs = {"scales": [0.0] * (params["steps"] * count), "new_history": [0.0] * (length * count)}
-    outputs |= {"scale_invs": [0.0] * (params["steps"] * count), "new_scale": [0.0] * count}
+    outputs = {"scales": [0.0] * ((params["steps"] + 1) * count), "scale_invs": [0.0] * (params["steps"] * count),
+               "new_history": [0.0] * (length * count)}
     for number in range(count):
         module, column = divmod(number, per_module)
         slots = [(module * length + slot) * per_module + column for slot in range(length)]
@@ -119,7 +119,7 @@ def replayed(params, tensors):
             at = step * count + number
             outputs["scales"][at], outputs["scale_invs"][at] = tensor.scale, inverse(tensor.scale)
             tensor.step(tensors["amaxes"][at], reduced[at])
-        outputs["new_scale"][number] = tensor.scale
+        outputs["scales"][params["steps"] * count + number] = tensor.scale
         for slot, at in enumerate(slots):
             outputs["new_history"][at] = tensor.history[slot]
     return outputs

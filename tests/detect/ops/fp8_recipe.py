@@ -49,7 +49,7 @@ FAULTS = [
     ("idle_mistaken", reduced("special"), BITS),
     ("reduction_ignored", reduced(second_rank=True), BITS),
     ("scale_not_delayed", series(), BITS),
-    ("scale_not_delayed", series("calibration", steps=2), BITS),
+    ("scale_not_delayed", series("calibration", steps=1), BITS),
     ("scale_inv_stale", series(), BITS),
     ("scale_inv_stale", reduced("restart_without_state"), BITS),
     ("bf16_output_in_fp32", series(), BITS),
