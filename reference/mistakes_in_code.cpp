@@ -16,6 +16,7 @@
 #include "op/dropout.hpp"
 #include "op/moe.hpp"
 #include "op/quantize.hpp"
+#include "reference/block_quantize.hpp"
 #include "reference/casts.hpp"
 #include "reference/mistake_list.hpp"
 #include "reference/mistakes.hpp"
@@ -105,6 +106,10 @@ op::Values dequantized_without_scale(const op::ReferenceRequest& request) {
     operand.scale = 1;
   }
   return dequantize_reference().values(unscaled);
+}
+
+op::Values dequantized_without_scales(const op::ReferenceRequest& request) {
+  return with_constant(dequantize_reference(), request, "q_scale_inv", 1);
 }
 
 op::Values matrix_as_it_lies(const op::ReferenceRequest& request) {
@@ -228,7 +233,11 @@ op::Values mean_of_experts(const op::ReferenceRequest& request) {
 
 std::vector<op::Mistake> dequantize_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::DequantizeParams> mistakes(params);
-  mistakes.add_instead("scale_ignored", "the scale from 1", &dequantized_without_scale);
+  if (mistakes.p.recipe == "tensor") {
+    mistakes.add_instead("scale_ignored", "the scale from 1", &dequantized_without_scale);
+  } else {
+    mistakes.add_instead("scale_ignored", "the scales from 1", &dequantized_without_scales);
+  }
   return mistakes.take();
 }
 
@@ -246,6 +255,9 @@ std::vector<op::Mistake> moe_permute_mistakes(const op::Params& params, const op
 
 std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::QuantizeParams> mistakes(params);
+  if (op::quantize_recipe(mistakes.p.recipe) != op::QuantizeRecipe::tensor) {
+    return block_quantize_mistakes(params);
+  }
   mistakes.add_of_all_rows("amax_of_values", "the largest magnitude from the largest value", &amax_of_values);
   mistakes.add_instead("scale_ignored", "the scale from 1", &unscaled_codes);
   mistakes.add_instead("saturate_missing", "saturated codes from NaN", &unsaturated_codes);

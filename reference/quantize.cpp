@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/block_quantize.hpp"
 #include "reference/casts.hpp"
+#include "reference/exact_output.hpp"
 #include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/references.hpp"
+#include "reference/scale_rule.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -22,54 +25,23 @@ std::span<const double> elements_of(const op::Operand& operand) {
   return {operand.data, operand.elements()};
 }
 
-op::OutputValues exact_output(std::string_view port, std::size_t elements) {
-  op::OutputValues out;
-  out.port = port;
-  out.value = core::Buffer<double>(elements);
-  out.bit_exact = true;
-  return out;
-}
-
 op::OutputValues scalar_output(std::string_view port, double value) {
   op::OutputValues out = exact_output(port, 1);
   out.value[0] = value;
   return out;
 }
 
-/// out[c][r] = in[r][c], by tiles that stay in the first-level cache.
-op::OutputValues transposed(std::string_view port, const double* in, std::size_t rows, std::size_t cols) {
-  constexpr std::size_t kTile = 32;
-  op::OutputValues out = exact_output(port, rows * cols);
-  core::parallel_chunks(cols, kTile, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t first = 0; first < rows; first += kTile) {
-      const std::size_t last = std::min(rows, first + kTile);
-      for (std::size_t c = begin; c < end; ++c) {
-        for (std::size_t r = first; r < last; ++r) {
-          out.value[c * rows + r] = in[r * cols + c];
-        }
-      }
-    }
-  });
-  return out;
-}
-
-double reciprocal32(double x) {
-  return static_cast<double>(1.0F / static_cast<float>(x));
-}
-
 core::Dtype format_of(const op::QuantizeParams& p) {
   return core::parse_dtype(p.format).value_or(core::Dtype::fp8_e4m3);
 }
 
-/// Current scaling: RN32(max / amax), 1 for an amax of 0, infinity or NaN, FLT_MAX if the quotient overflows.
-/// Source: TransformerEngine common/recipe/recipe_common.cuh, compute_scale_from_amax.
-double scale_for(double amax, core::Dtype format) {
-  const auto largest = static_cast<float>(amax);
-  if (!(largest > 0) || std::isinf(largest)) {
-    return 1;
-  }
-  const float scale = static_cast<float>(core::dtype_info(format).max_finite) / largest;
-  return static_cast<double>(std::isinf(scale) ? std::numeric_limits<float>::max() : scale);
+/// Current scaling.
+double scale_for(double amax, const op::QuantizeParams& p) {
+  const ScaleRule rule{.codes = format_of(p),
+                       .epsilon = static_cast<float>(p.epsilon),
+                       .power_of_two = p.has_power_of_two(),
+                       .at_overflow = std::numeric_limits<float>::max()};
+  return static_cast<double>(rule.scale_for(amax));
 }
 
 void derive_scale(const op::DeriveRequest& request, std::span<double> values) {
@@ -77,13 +49,20 @@ void derive_scale(const op::DeriveRequest& request, std::span<double> values) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
   double scale = p.scale;
   if (scale == 0) {
-    scale = scale_for(amax_of(elements_of(x)), format_of(p));
+    scale = scale_for(amax_of(elements_of(x)), p);
   }
   std::ranges::fill(values, scale);
 }
 
+bool has_blocks(const std::string& recipe) {
+  return op::quantize_recipe(recipe) != op::QuantizeRecipe::tensor;
+}
+
 op::Values quantize_values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::QuantizeParams>(*request.params);
+  if (has_blocks(p.recipe)) {
+    return block_quantized(request);
+  }
   const op::Operand& x = op::operand_named(request.inputs, "x");
   const double scale = op::operand_named(request.inputs, "scale").data[0];
   const double largest = core::dtype_info(format_of(p)).max_finite;
@@ -97,11 +76,14 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
   }
   result.outputs.insert(result.outputs.begin(), std::move(q));
   result.outputs.push_back(scalar_output("amax", amax_of(elements_of(x))));
-  result.outputs.push_back(scalar_output("scale_inv", reciprocal32(scale)));
+  result.outputs.push_back(scalar_output("scale_inv", static_cast<double>(scale_inverse(static_cast<float>(scale)))));
   return result;
 }
 
 op::Values dequantize_values(const op::ReferenceRequest& request) {
+  if (has_blocks(op::from_params<op::DequantizeParams>(*request.params).recipe)) {
+    return block_dequantized(request);
+  }
   const op::Operand& q = op::operand_named(request.inputs, "q");
   op::OutputValues y = exact_output("y", q.elements());
   scale_into(elements_of(q), q.scale, std::numeric_limits<double>::infinity(), y.value.span());
@@ -130,11 +112,18 @@ std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
   return sources;
 }
 
-/// Of codes as they lie; their transpose has other rows.
+/// Of codes as they lie, with scales of their own or of the tensor; what is transposed has other rows.
 std::optional<op::Params> on_code_rows(const op::Params& params, std::int64_t rows) {
-  return op::from_params<op::QuantizeParams>(params).layout == "rowwise"
-             ? on_rows<op::QuantizeParams, &op::QuantizeParams::rows>(params, rows)
-             : std::nullopt;
+  const auto p = op::from_params<op::QuantizeParams>(params);
+  const bool has_rows = !has_blocks(p.recipe) || (p.rowwise().block_rows == 1 && !p.rowwise().scales_transposed);
+  return p.layout == "rowwise" && has_rows ? on_rows<op::QuantizeParams, &op::QuantizeParams::rows>(params, rows)
+                                           : std::nullopt;
+}
+
+std::optional<op::Params> on_rows_of_codes(const op::Params& params, std::int64_t rows) {
+  return has_blocks(op::from_params<op::DequantizeParams>(params).recipe)
+             ? std::nullopt
+             : on_rows<op::DequantizeParams, &op::DequantizeParams::rows>(params, rows);
 }
 
 op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), std::string_view version) {
@@ -157,8 +146,9 @@ op::Reference quantize_reference() {
 
 op::Reference dequantize_reference() {
   op::Reference reference = reference_of(&dequantize_values, "dequantize-1");
+  reference.derive = &derive_blocks;
   reference.mistakes = &dequantize_mistakes;
-  reference.on_rows = &on_rows<op::DequantizeParams, &op::DequantizeParams::rows>;
+  reference.on_rows = &on_rows_of_codes;
   return reference;
 }
 

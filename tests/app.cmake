@@ -32,7 +32,7 @@ if(TE_NUMCHECK_PYTHON)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
           sampled streamed isa run files jsonl trace console selection resume workers report views readme versions new_op layers
-          hardening limits memory_estimate
+          hardening limits memory_estimate quantisation_error
           man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case
           diagnose_html diagnose_kept diagnose_large diagnose_layouts diagnose_lines diagnose_names diagnose_statistics diagnose_ties diagnose_trouble)
     set(python "${TE_NUMCHECK_PYTHON}")

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "kernels/cuda/mxfp8_kernel.hpp"
+#include "kernels/contract/ports.hpp"
+#include "kernels/cuda/block_quantize_kernel.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
 
@@ -16,15 +17,24 @@ const op::Port* scaled_port(std::span<const op::Port> ports) {
   return found == ports.end() ? nullptr : &*found;
 }
 
-void quantise(const Tensor& values, const op::Port& codes, std::span<const PortMemory> ports, cudaStream_t stream) {
-  Mxfp8Launch launch;
-  launch.values = values;
-  launch.codes = tensor_of(ports, codes.name);
-  launch.scales = address_of(ports, codes.scaled_by);
-  launch.rows = codes.rows;
-  launch.cols = codes.cols;
-  launch.along_rows = codes.block_rows == 1;
-  cuda_support::check(launch_mxfp8(launch, stream), "te-numcheck's MXFP8 kernel");
+/// Both layouts of the output that the case has, from one read of the values.
+void quantise(const Tensor& values, std::span<const PortMemory> ports, cudaStream_t stream) {
+  BlockQuantizeLaunch launch;
+  launch.x = values;
+  launch.blocks = Blocks::mx;
+  for (const PortMemory& memory : ports) {
+    const op::Port& codes = *memory.port;
+    if (!codes.scaled_by.empty()) {
+      launch.rows = codes.rows;
+      launch.cols = codes.cols;
+      launch.format = storage_of(codes.dtype);
+      BlockCodes& layout = codes.block_rows == 1 ? launch.along_rows : launch.along_columns;
+      layout.codes = address_of(ports, codes.name);
+      layout.scales = address_of(ports, codes.scaled_by);
+      layout.scale_line = port_memory(ports, codes.scaled_by).port->ld;
+    }
+  }
+  cuda_support::check(launch_block_quantize(launch, stream), "te-numcheck's MXFP8 kernel");
 }
 
 }  // namespace
@@ -81,10 +91,8 @@ Algorithm activation_algorithm(cuda_support::CudaDevice& device, const Call& cal
             work.amax = static_cast<float*>(address_of(ports, output.amax));
             return device.timed([&] {
               cuda_support::check(launch(work, device.stream()), "te-numcheck's activation kernel");
-              for (const PortMemory& memory : ports) {
-                if (!memory.port->scaled_by.empty()) {
-                  quantise(work.out, *memory.port, ports, device.stream());
-                }
+              if (blocks) {
+                quantise(work.out, ports, device.stream());
               }
             });
           }};

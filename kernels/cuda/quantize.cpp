@@ -1,7 +1,9 @@
 #include "op/quantize.hpp"
 
+#include "kernels/contract/ports.hpp"
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/bindings.hpp"
+#include "kernels/cuda/block_quantize_kernel.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda/quantize_kernel.hpp"
 #include "kernels/cuda_support/check.hpp"
@@ -22,8 +24,8 @@ std::string transpose_obstacle(const Call& call) {
 }
 
 std::string quantize_obstacle(const Call& call) {
-  const bool transposes = op::from_params<op::QuantizeParams>(call.c->params).layout != "rowwise";
-  return transposes ? transpose_obstacle(call) : std::string();
+  const auto p = op::from_params<op::QuantizeParams>(call.c->params);
+  return p.layout != "rowwise" && p.recipe == "tensor" ? transpose_obstacle(call) : std::string();
 }
 
 template <class Launch>
@@ -35,8 +37,62 @@ Algorithm algorithm(cuda_support::CudaDevice& device, std::string order, Launch 
       }};
 }
 
+/// How far apart the stored scales of neighbouring blocks are, along the rows' and along the columns' index of x.
+struct ScaleSteps {
+  std::int64_t line = 0;
+  std::int64_t step = 1;
+};
+
+ScaleSteps scale_steps(const op::BlockLayout& layout, const op::Port& scales) {
+  return layout.scales_transposed ? ScaleSteps{1, scales.ld} : ScaleSteps{scales.ld, 1};
+}
+
+BlockCodes codes_of(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
+  BlockCodes codes;
+  codes.codes = address_of(ports, layout.codes);
+  if (codes.codes != nullptr) {
+    const ScaleSteps steps = scale_steps(layout, *port_memory(ports, layout.scales).port);
+    codes.transposed = layout.codes_transposed;
+    codes.scales = address_of(ports, layout.scales);
+    codes.scale_line = steps.line;
+    codes.scale_step = steps.step;
+  }
+  return codes;
+}
+
+Blocks blocks_of(op::QuantizeRecipe recipe) {
+  switch (recipe) {
+    case op::QuantizeRecipe::block_128x128:
+      return Blocks::square;
+    case op::QuantizeRecipe::mxfp8:
+      return Blocks::mx;
+    default:
+      return Blocks::line;
+  }
+}
+
+Algorithm block_quantize_algorithm(cuda_support::CudaDevice& device, const op::QuantizeParams& p) {
+  return algorithm(device, "tiles of 128 x 128", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
+    BlockQuantizeLaunch launch;
+    launch.rows = p.rows;
+    launch.cols = p.cols;
+    launch.x = tensor_of(ports, "x");
+    launch.blocks = blocks_of(op::quantize_recipe(p.recipe));
+    launch.format = p.format == "fp8_e5m2" ? Storage::fp8_e5m2 : Storage::fp8_e4m3;
+    launch.along_rows = codes_of(ports, p.rowwise());
+    launch.along_columns = codes_of(ports, p.columnwise());
+    launch.epsilon = static_cast<float>(p.epsilon);
+    launch.power_of_two = p.has_power_of_two();
+    launch.round_up = p.rounding == "up";
+    return launch_block_quantize(launch, stream);
+  });
+}
+
 Algorithm quantize_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::QuantizeParams>(call.c->params);
+  if (op::quantize_recipe(p.recipe) != op::QuantizeRecipe::tensor) {
+    return block_quantize_algorithm(device, p);
+  }
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     QuantizeLaunch launch;
     launch.rows = p.rows;
@@ -51,8 +107,30 @@ Algorithm quantize_algorithm(cuda_support::CudaDevice& device, const Call& call)
   });
 }
 
+Algorithm block_dequantize_algorithm(cuda_support::CudaDevice& device, const op::DequantizeParams& p) {
+  return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
+    const op::BlockLayout layout = p.blocks();
+    const ScaleSteps steps = scale_steps(layout, *port_memory(ports, layout.scales).port);
+    BlockDequantizeLaunch launch;
+    launch.rows = p.rows;
+    launch.cols = p.cols;
+    launch.q = tensor_of(ports, layout.codes);
+    launch.y = tensor_of(ports, "y");
+    launch.block_rows = layout.block_rows;
+    launch.block_cols = layout.block_cols;
+    launch.has_exponents = layout.scale_format == core::Dtype::e8m0;
+    launch.scales = address_of(ports, layout.scales);
+    launch.scale_line = steps.line;
+    launch.scale_step = steps.step;
+    return launch_block_dequantize(launch, stream);
+  });
+}
+
 Algorithm dequantize_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::DequantizeParams>(call.c->params);
+  if (op::quantize_recipe(p.recipe) != op::QuantizeRecipe::tensor) {
+    return block_dequantize_algorithm(device, p);
+  }
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     return launch_dequantize(tensor_of(ports, "q"), static_cast<const float*>(address_of(ports, "q_scale_inv")),
                              tensor_of(ports, "y"), p.rows * p.cols, stream);

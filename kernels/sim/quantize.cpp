@@ -7,6 +7,7 @@
 
 #include "core/codec.hpp"
 #include "kernels/sim/bindings.hpp"
+#include "kernels/sim/block_quantize.hpp"
 #include "kernels/sim/fp32_op.hpp"
 #include "kernels/sim/moved_nans.hpp"
 #include "kernels/sim/perturbation.hpp"
@@ -16,7 +17,8 @@ namespace {
 
 std::string needs_transpose(const Call& call) {
   const auto p = op::from_params<op::QuantizeParams>(call.c->params);
-  return p.layout == "rowwise" ? "no transposed codes are written" : p.rows < 2 || p.cols < 2 ? "x is a vector" : "";
+  const bool turned = op::find_port(call.ports, "q_t") != nullptr;
+  return !turned ? "no transposed codes are written" : p.rows < 2 || p.cols < 2 ? "x is a vector" : "";
 }
 
 std::string needs_matrix(const Call& call) {
@@ -24,20 +26,53 @@ std::string needs_matrix(const Call& call) {
   return x.rows < 2 || x.cols < 2 ? "x is a vector" : "";
 }
 
+std::string needs_more_than_bf16(const Call& call) {
+  return op::port_named(call.ports, "y").dtype == core::Dtype::bf16 ? "y is BF16" : "";
+}
+
+std::string needs_several_code_blocks(const Call& call) {
+  const op::Port& scales = op::port_named(call.ports, "q_scale_inv");
+  return scales.elements() < 2 ? "all codes have one scale" : "";
+}
+
+std::string needs_code_block_grid(const Call& call) {
+  const op::Port& scales = op::port_named(call.ports, "q_scale_inv");
+  return scales.rows < 2 || scales.cols < 2 ? "the blocks are a row or a column" : "";
+}
+
 constexpr std::array kQuantizeFaults = {
     OpFault{{"scale_half", "the scale is half the requested one"}},
+    OpFault{{"scale_double", "the scale is twice the requested one"}},
     OpFault{{"scale_after_cast", "x is cast first and scaled afterwards"}},
+    OpFault{{"fp16_detour", "x is converted to FP16 first"}, &needs_wide_input},
+    OpFault{{"nan_saturated", "codes of NaN are those of infinity"}},
     OpFault{{"subnormal_codes_flushed", "codes below the smallest normal number become zero"}},
     OpFault{{"wrong_amax", "amax is the largest x, not the largest |x|"}},
-    OpFault{{"scaled_amax", "amax is taken after scaling"}},
+    OpFault{{"scaled_amax", "amax is taken after scaling"}, &needs_one_scale},
     OpFault{{"scale_inv_is_scale", "scale_inv holds the scale"}},
     OpFault{{"codes_not_transposed", "the transposed codes are in the order of the others"}, &needs_transpose},
+    kBlockAmaxStale,
+    kExponentFloor,
+    kExponentUp,
+    kStoredScaleOff,
+    kPreviousScale,
+    kScalesTransposed,
+    kScaleIndexOff,
+    kCodesOfCodes,
+    kRowwiseScales,
+    kPaddingWritten,
+    kEpsilonIgnored,
+    kPowerOfTwoIgnored,
 };
 constexpr std::array kDequantizeFaults = {
     OpFault{{"scale_half", "the scale is half the requested one"}},
     OpFault{{"scale_inverted", "codes are divided by scale_inv"}},
     OpFault{{"scale_ignored", "codes are not scaled"}},
     OpFault{{"sign_dropped", "the sign of a code is ignored"}},
+    OpFault{kNeighbourScale.info, &needs_several_code_blocks},
+    OpFault{kScalesTransposed.info, &needs_code_block_grid},
+    OpFault{{"product_rounded_twice", "products are rounded to BF16 before they are rounded to the output's format"},
+            &needs_more_than_bf16},
 };
 constexpr std::array kTransposeFaults = {
     OpFault{{"codes_not_transposed", "the elements keep their order"}, &needs_matrix},
@@ -67,9 +102,13 @@ float largest(const std::vector<float>& values, bool with_sign) {
 }
 
 void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
-  const std::vector<float> x = read_floats(ports, "x");
+  if (op::quantize_recipe(p.recipe) != op::QuantizeRecipe::tensor) {
+    write_blocks(p, ports, fault);
+    return;
+  }
+  const std::vector<float> x = faulty_input(ports, fault);
   const float requested = read_floats(ports, "scale").at(0);
-  const float scale = fault == "scale_half" ? requested / 2 : requested;
+  const float scale = requested * (fault == "scale_half" ? 0.5F : fault == "scale_double" ? 2 : 1);
   const core::DtypeInfo& info = core::dtype_info(core::parse_dtype(p.format).value_or(core::Dtype::fp8_e4m3));
   const auto smallest = static_cast<float>(std::ldexp(1.0, info.emin));
   std::vector<float> scaled(x.size());
@@ -98,15 +137,38 @@ void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports
   write_floats(ports, "scale_inv", inverse, fault);
 }
 
-void run_dequantize(const op::DequantizeParams&, std::span<const PortMemory> ports, const std::string& fault) {
+/// The scale of every code, in the order of the codes.
+std::vector<float> scales_of_codes(const op::DequantizeParams& p, std::span<const PortMemory> ports,
+                                   const std::string& fault) {
+  const std::vector<float> stored = read_floats(ports, "q_scale_inv");
+  std::vector<float> scales(static_cast<std::size_t>(p.rows * p.cols), stored.empty() ? 1 : stored[0]);
+  if (p.recipe == "tensor") {
+    return scales;
+  }
+  const op::BlockLayout layout = p.blocks();
+  const bool turned = layout.scales_transposed != (fault == "scales_transposed");
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const std::int64_t line = static_cast<std::int64_t>(i) / p.cols / layout.block_rows;
+    const std::int64_t column = static_cast<std::int64_t>(i) % p.cols / layout.block_cols;
+    const auto block =
+        static_cast<std::size_t>(turned ? column * layout.down() + line : line * layout.across() + column);
+    scales[i] = stored[fault == "neighbour_scale" && block > 0 ? block - 1 : block];
+  }
+  return scales;
+}
+
+void run_dequantize(const op::DequantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   std::vector<float> values = read_floats(ports, "q");
-  float factor = read_floats(ports, "q_scale_inv").at(0);
-  factor = fault == "scale_half"       ? factor / 2
-           : fault == "scale_inverted" ? 1 / factor
-           : fault == "scale_ignored"  ? 1
-                                       : factor;
-  for (float& value : values) {
-    value = (fault == "sign_dropped" ? std::fabs(value) : value) * factor;
+  const std::vector<float> scales = scales_of_codes(p, ports, fault);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float factor = fault == "scale_half"       ? scales[i] / 2
+                         : fault == "scale_inverted" ? 1 / scales[i]
+                         : fault == "scale_ignored"  ? 1
+                                                     : scales[i];
+    values[i] = (fault == "sign_dropped" ? std::fabs(values[i]) : values[i]) * factor;
+    if (fault == "product_rounded_twice") {
+      values[i] = static_cast<float>(core::round_to(static_cast<double>(values[i]), core::Dtype::bf16));
+    }
   }
   write_floats(ports, "y", values, fault);
 }

@@ -121,8 +121,12 @@ struct Output {
   }
 
   Handle handle = nullptr;
-  std::optional<Mxfp8Output> blocks;
+  std::optional<Mxfp8Tensor> blocks;
 };
+
+std::size_t mxfp8_scratch_of(const Call& call, const op::ActivationParams& p, const op::Mxfp8Names& names) {
+  return op::is_mxfp8(p.output) ? mxfp8_scratch(call, names) : 0;
+}
 
 Algorithm fwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
@@ -134,7 +138,7 @@ Algorithm fwd_algorithm(const Context& context, const Call& call) {
       y.finish(o.stream());
     };
   };
-  return single_call(context, function_of(p, false), prepare, mxfp8_scratch(call));
+  return single_call(context, function_of(p, false), prepare, mxfp8_scratch_of(call, p, op::kMxfp8Y));
 }
 
 Algorithm bwd_algorithm(const Context& context, const Call& call) {
@@ -148,7 +152,7 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
       dx.finish(o.stream());
     };
   };
-  return single_call(context, function_of(p, true), prepare, mxfp8_scratch(call));
+  return single_call(context, function_of(p, true), prepare, mxfp8_scratch_of(call, p, op::kMxfp8Dx));
 }
 
 }  // namespace

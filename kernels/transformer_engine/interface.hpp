@@ -42,6 +42,8 @@ enum TensorParam : int {
 enum ScalingMode : int {
   kPerTensor = 0,  ///< also tensors without a scale
   kMxfp8 = 1,
+  kBlock1d = 2,  ///< 1 x 128
+  kBlock2d = 3,  ///< 128 x 128
 };
 
 /// NVTEMatmulConfigAttribute. Booleans are one byte, tensors a handle.
@@ -51,6 +53,16 @@ enum MatmulAttribute : int {
   kMatmulEpilogueAux = 4,
   kMatmulSplitAccumulator = 5,
 };
+
+/// NVTEQuantizationConfigAttribute. The format of block scales, an int, has had no effect since 2.12.
+enum QuantizeAttribute : int {
+  kQuantizePowerOfTwo = 0,
+  kQuantizeEpsilon = 1,
+  kQuantizeBlockScaleFormat = 3,
+};
+
+/// Float8BlockScaleTensorFormat.
+enum BlockScaleFormat : int { kGemmReady = 0, kCompact = 1 };
 
 /// NVTE_QKV_Format: order of the axes batch, sequence, head, channel.
 enum QkvFormat : int { kSbhd = 0, kBshd = 1, kThd = 2, kBhsd = 7 };
@@ -165,6 +177,7 @@ inline constexpr Function<void(Handle grad, Handle input, Handle output, float l
     kClampedDswigluV2{"nvte_clamped_dswiglu_v2"};
 inline constexpr Unary kQuantize{"nvte_quantize"};
 inline constexpr Unary kDequantize{"nvte_dequantize"};
+inline constexpr Function<void(Handle input, Handle output, Handle config, Stream)> kQuantizeV2{"nvte_quantize_v2"};
 inline constexpr Unary kTranspose{"nvte_transpose"};
 using QuantizeDbias = Function<void(Handle input, Handle output, Handle dbias, Handle workspace, Stream)>;
 using QuantizeDbiasDact =
@@ -219,11 +232,16 @@ inline constexpr Function<void(Handle logits, int tokens, int experts, int top_k
                                Handle probs, Handle routing_map, Handle intermediate, Stream)>
     kRouterTopk{"nvte_fused_topk_with_score_function_forward"};
 
-// fused_attn.h: parameter objects, seen in 2.20.2; up to 2.19 there are only functions with many arguments, which differ
-// from version to version. Attributes: attention_interface.hpp.
+// transformer_engine.h: how blocks are quantised.
 using CreateObject = Function<Handle()>;
 using DestroyObject = Function<void(Handle)>;
 using SetAttribute = Function<void(Handle, int attribute, const void*, std::size_t bytes)>;
+inline constexpr CreateObject kCreateQuantizeConfig{"nvte_create_quantization_config"};
+inline constexpr DestroyObject kDestroyQuantizeConfig{"nvte_destroy_quantization_config"};
+inline constexpr SetAttribute kSetQuantizeConfig{"nvte_set_quantization_config_attribute"};
+
+// fused_attn.h: parameter objects, seen in 2.20.2; up to 2.19 there are only functions with many arguments, which differ
+// from version to version. Attributes: attention_interface.hpp.
 inline constexpr CreateObject kCreateAttentionConfig{"nvte_create_fused_attn_config"};
 inline constexpr DestroyObject kDestroyAttentionConfig{"nvte_destroy_fused_attn_config"};
 inline constexpr SetAttribute kSetAttentionConfig{"nvte_set_fused_attn_config_attribute"};
@@ -290,6 +308,10 @@ inline constexpr std::array kKnownFunctions = {
     kClampedSwigluV2.name,
     kClampedDswigluV2.name,
     kQuantize.name,
+    kQuantizeV2.name,
+    kCreateQuantizeConfig.name,
+    kDestroyQuantizeConfig.name,
+    kSetQuantizeConfig.name,
     kDequantize.name,
     kTranspose.name,
     kQuantizeDbias.name,

@@ -1,8 +1,10 @@
-// MXFP8 outputs of TransformerEngine's functions: tensors of scaling mode 1.
+// MXFP8 tensors of TransformerEngine's functions: those of scaling mode 1.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/transformer_engine/launch.hpp"
@@ -14,18 +16,26 @@ namespace numcheck::kernels::transformer_engine {
 /// Source: TransformerEngine common/cast/dispatch/gated.cuh and common/cast/mxfp8/quantize_mxfp8.cuh.
 [[nodiscard]] std::string mxfp8_obstacle(const Context& context, const Call& call);
 
-/// Bytes of the scales, padded as the library expects them: what Operands::extra must hold.
-[[nodiscard]] std::size_t mxfp8_scratch(const Call& call);
+/// The same of a case that has one; `does`: "writes MXFP8 outputs".
+[[nodiscard]] std::string mxfp8_device_obstacle(const Context& context, std::string_view does);
 
-/// The output of one launch. The library expects scales padded to multiples of 128 and 4 rows and columns, so they are
+/// Bytes of the scales of MXFP8 codes [rows, cols], padded as the library expects them.
+[[nodiscard]] std::size_t padded_scale_bytes(std::int64_t rows, std::int64_t cols, bool along_rows);
+
+/// The same of the case's output: what Operands::extra must hold.
+[[nodiscard]] std::size_t mxfp8_scratch(const Call& call, const op::Mxfp8Names& names);
+
+/// The output of one launch, or the input of one. The library expects scales padded to multiples of 128 and 4 rows and columns, so they are
 /// in scratch memory until they are copied to their ports.
-class Mxfp8Output {
+class Mxfp8Tensor {
  public:
-  Mxfp8Output(Operands& operands, const op::Mxfp8Names& names);
+  Mxfp8Tensor(Operands& operands, const op::Mxfp8Names& names);
 
   [[nodiscard]] Handle handle() const noexcept { return handle_; }
   /// Enqueues the copies, after the call that wrote the scales.
   void copy_scales(Stream stream) const;
+  /// Enqueues the opposite copies, before a call that reads the scales. The padding stays as it is.
+  void pad_scales(Stream stream) const;
 
  private:
   struct Scales {
@@ -33,7 +43,8 @@ class Mxfp8Output {
     std::byte* padded = nullptr;
     std::size_t cols = 0;
     std::size_t rows = 0;
-    std::size_t pitch = 0;
+    std::size_t pitch = 0;   ///< of the padded ones
+    std::size_t stride = 0;  ///< of those of the port
   };
 
   Handle handle_ = nullptr;

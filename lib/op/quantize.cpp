@@ -1,5 +1,6 @@
 #include "op/quantize.hpp"
 
+#include "op/mxfp8.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::op {
@@ -18,19 +19,74 @@ double elements(const Params& values) {
 }
 
 template <class P>
-std::vector<std::string> check(const Params& values, const Mode&) {
+std::vector<std::string> check_size(const Params& values) {
   constexpr double kMaxElements = 0x1p40;
   return elements<P>(values) <= kMaxElements
              ? std::vector<std::string>()
              : std::vector<std::string>{"a tensor of this case has more than 2^40 elements"};
 }
 
+std::vector<std::string> check_quantize(const Params& values, const Mode&) {
+  const auto p = from_params<QuantizeParams>(values);
+  const QuantizeRecipe recipe = quantize_recipe(p.recipe);
+  std::vector<std::string> mistakes = check_size<QuantizeParams>(values);
+  if (recipe != QuantizeRecipe::tensor && p.scale != 0) {
+    mistakes.push_back("quantize: scale applies to the recipe tensor only; scales of blocks follow from x");
+  }
+  const bool follows = recipe != QuantizeRecipe::mxfp8 && p.scale == 0;
+  if (!follows && p.epsilon != 0) {
+    mistakes.push_back("quantize: epsilon applies to FP32 scales that follow from an amax only");
+  }
+  if (!follows && p.power_of_two != "default") {
+    mistakes.push_back("quantize: power_of_two applies to FP32 scales that follow from an amax only");
+  }
+  if (recipe != QuantizeRecipe::block_1x128 && p.scale_layout != "gemm_ready") {
+    mistakes.push_back("quantize: only the scales of block_1x128 can be compact");
+  }
+  if (recipe != QuantizeRecipe::mxfp8 && p.rounding != "up") {
+    mistakes.push_back("quantize: rounding applies to the recipe mxfp8 only");
+  }
+  return mistakes;
+}
+
+std::vector<std::string> check_dequantize(const Params& values, const Mode&) {
+  const auto p = from_params<DequantizeParams>(values);
+  const QuantizeRecipe recipe = quantize_recipe(p.recipe);
+  std::vector<std::string> mistakes = check_size<DequantizeParams>(values);
+  if (recipe != QuantizeRecipe::block_1x128 && p.scale_layout != "gemm_ready") {
+    mistakes.push_back("dequantize: only the scales of block_1x128 can be compact");
+  }
+  if (recipe != QuantizeRecipe::mxfp8 && p.layout != "rowwise") {
+    mistakes.push_back("dequantize: layout applies to the recipe mxfp8 only");
+  }
+  return mistakes;
+}
+
+std::vector<std::string> check_transpose(const Params& values, const Mode&) {
+  return check_size<TransposeParams>(values);
+}
+
+/// Codes of x [rows, cols] as the layout stores them.
+Port code_port(const BlockLayout& layout, Dtype format) {
+  return layout.codes_transposed
+             ? dense_port(layout.codes, Role::output, format, layout.cols, layout.rows, "codes, transposed")
+             : dense_port(layout.codes, Role::output, format, layout.rows, layout.cols, "codes");
+}
+
 std::vector<Port> quantize_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<QuantizeParams>(values);
   const Dtype format = format_of(p.format, Dtype::fp8_e4m3);
+  std::vector<Port> ports = {dense_port("x", Role::input, mode.first, p.rows, p.cols, "tensor to quantise")};
+  if (quantize_recipe(p.recipe) != QuantizeRecipe::tensor) {
+    for (const BlockLayout& layout : p.layouts()) {
+      ports.push_back(code_port(layout, format));
+      ports.push_back(scale_port(layout, Role::output));
+    }
+    return ports;
+  }
   Port scale = dense_port("scale", Role::input, Dtype::fp32, 1, 1, "quantising scale");
   scale.fill = Fill::computed;
-  std::vector<Port> ports = {dense_port("x", Role::input, mode.first, p.rows, p.cols, "tensor to quantise"), scale};
+  ports.push_back(scale);
   if (p.layout != "columnwise") {
     ports.push_back(dense_port("q", Role::output, format, p.rows, p.cols, "codes"));
   }
@@ -45,9 +101,13 @@ std::vector<Port> quantize_ports(const Params& values, const Mode& mode) {
 
 std::vector<Port> dequantize_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<DequantizeParams>(values);
-  return {dense_port("q", Role::input, format_of(p.format, Dtype::fp8_e4m3), p.rows, p.cols, "codes"),
-          scalar_port("q_scale_inv", Role::scale, "q", "value = code * q_scale_inv"),
-          dense_port("y", Role::output, mode.output, p.rows, p.cols, "values")};
+  Port q = dense_port("q", Role::input, format_of(p.format, Dtype::fp8_e4m3), p.rows, p.cols, "codes");
+  Port scale_inv = scalar_port("q_scale_inv", Role::scale, "q", "value = code * q_scale_inv");
+  if (quantize_recipe(p.recipe) != QuantizeRecipe::tensor) {
+    scale_inv = scale_port(p.blocks(), Role::input);
+    q.fill = scale_inv.fill = Fill::derived;
+  }
+  return {q, scale_inv, dense_port("y", Role::output, mode.output, p.rows, p.cols, "values")};
 }
 
 std::vector<Port> transpose_ports(const Params& values, const Mode& mode) {
@@ -59,16 +119,37 @@ std::vector<Port> transpose_ports(const Params& values, const Mode& mode) {
 
 }  // namespace
 
+std::vector<BlockLayout> QuantizeParams::layouts() const {
+  std::vector<BlockLayout> all;
+  if (op::has_rowwise(layout)) {
+    all.push_back(rowwise());
+  }
+  if (op::has_columnwise(layout)) {
+    all.push_back(columnwise());
+  }
+  return all;
+}
+
+BlockLayout DequantizeParams::blocks() const {
+  const QuantizeRecipe kind = quantize_recipe(recipe);
+  const bool compact = scale_layout == "compact";
+  BlockLayout blocks = op::has_rowwise(layout) ? rowwise_blocks(kind, compact, rows, cols)
+                                               : columnwise_blocks(kind, compact, rows, cols);
+  blocks.codes = "q";
+  blocks.scales = "q_scale_inv";
+  return blocks;
+}
+
 const Op& quantize() {
   static const Op op{
       .name = "quantize",
-      .summary = "cast to FP8 with a per-tensor scale, row-wise and transposed",
+      .summary = "cast to FP8 with a scale per tensor or per block, row-wise and column-wise",
       .formula = "q = RN(sat(RN32(x scale))); amax = max |x|; scale_inv = RN32(1 / scale)",
       .source = "TransformerEngine cast.h, nvte_quantize",
       .fields = &fields_of<QuantizeParams>,
       .modes = storage_modes(),
       .ports = &quantize_ports,
-      .check = &check<QuantizeParams>,
+      .check = &check_quantize,
       .exact_plan = &small_integers,
       .flops = &elements<QuantizeParams>,
   };
@@ -78,13 +159,13 @@ const Op& quantize() {
 const Op& dequantize() {
   static const Op op{
       .name = "dequantize",
-      .summary = "FP8 codes times their per-tensor scale",
+      .summary = "FP8 codes times the scale of their tensor or block",
       .formula = "y = RN(RN32(code scale_inv))",
       .source = "TransformerEngine cast.h, nvte_dequantize",
       .fields = &fields_of<DequantizeParams>,
       .modes = storage_modes(),
       .ports = &dequantize_ports,
-      .check = &check<DequantizeParams>,
+      .check = &check_dequantize,
       .exact_plan = &small_integers,
       .flops = &elements<DequantizeParams>,
   };
@@ -100,7 +181,7 @@ const Op& transpose() {
       .fields = &fields_of<TransposeParams>,
       .modes = storage_modes(),
       .ports = &transpose_ports,
-      .check = &check<TransposeParams>,
+      .check = &check_transpose,
       .exact_plan = &small_integers,
       .flops = &elements<TransposeParams>,
   };

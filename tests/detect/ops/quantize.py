@@ -18,6 +18,27 @@ def dequantize(mode="bf16", **rest):
     return case("dequantize", mode, **rest)
 
 
+def blocks(recipe, mode="bf16", **rest):
+    return quantize(mode, **{"recipe": recipe, "rows": 140, "cols": 300, **rest})
+
+
+def block_codes(recipe, mode="bf16", **rest):
+    return dequantize(mode, **{"recipe": recipe, "rows": 140, "cols": 300, **rest})
+
+
+RECIPES = ["block_1x128", "block_128x128", "mxfp8"]
+
+
+def in_every_recipe(fault, gates, *arguments, **rest):
+    return [(fault, blocks(recipe, *arguments, **rest), gates) for recipe in RECIPES]
+
+
+def with_uneven_scales(fault):
+    """Powers of two would be the same in all blocks of 128 x 128."""
+    uneven = {"block_128x128": {"power_of_two": "off"}}
+    return [(fault, blocks(recipe, distribution="log_uniform", **uneven.get(recipe, {})), BITS) for recipe in RECIPES]
+
+
 def transpose(mode="bf16", **rest):
     return case("transpose", mode, **rest)
 
@@ -48,19 +69,95 @@ FAULTS = [
     ("last_row_repeated", transpose(), BITS),
     ("last_row_stale", transpose(), BITS),
     ("bf16_output_in_fp32", transpose("fp32"), BITS),
+    ("scale_double", quantize(), BITS),
+    ("fp16_detour", quantize("fp32"), BITS),
+    ("nan_saturated", quantize(distribution="specials"), ["G0 pattern"]),
+    *in_every_recipe("scale_half", BITS),
+    *in_every_recipe("scale_double", BITS),
+    *in_every_recipe("scale_after_cast", BITS),
+    *in_every_recipe("scale_inv_is_scale", BITS),
+    *in_every_recipe("wrong_amax", BITS),
+    *in_every_recipe("subnormal_codes_flushed", BITS, distribution="log_uniform"),
+    *in_every_recipe("block_amax_stale", BITS),
+    *in_every_recipe("block_scale_off", BITS),
+    *with_uneven_scales("neighbour_scale"),
+    *with_uneven_scales("scales_transposed"),
+    *with_uneven_scales("scale_index_off"),
+    *in_every_recipe("padding_written", ["G0 guards"], rows=139),
+    *in_every_recipe("truncated_output", BITS),
+    *in_every_recipe("double_rounded_output", BITS, "fp32", format="fp8_e5m2", rows=512),
+    *in_every_recipe("fp16_detour", BITS, "fp32"),
+    *in_every_recipe("saturate_missing", ["G0 pattern"], distribution="specials"),
+    *in_every_recipe("nan_saturated", ["G0 pattern"], distribution="specials"),
+    *in_every_recipe("nan_dropped", ["G0 pattern"], distribution="specials"),
+    *in_every_recipe("last_row_stale", BITS),
+    ("codes_not_transposed", blocks("block_1x128"), BITS),
+    ("codes_not_transposed", blocks("block_128x128"), BITS),
+    ("block_scale_floor", blocks("mxfp8"), BITS),
+    ("block_scale_floor", blocks("mxfp8", layout="columnwise"), BITS),
+    ("block_scale_up", blocks("mxfp8", rounding="floor"), BITS),
+    ("saturate_missing", blocks("mxfp8", rounding="floor"), ["G0 pattern"]),
+    ("columnwise_from_rowwise", blocks("block_1x128"), BITS),
+    ("columnwise_from_rowwise", blocks("mxfp8"), BITS),
+    ("rowwise_scales_columnwise", blocks("block_1x128", power_of_two="off"), BITS),
+    ("rowwise_scales_columnwise", blocks("block_1x128", scale_layout="compact", layout="columnwise"), BITS),
+    ("rowwise_scales_columnwise", blocks("mxfp8"), BITS),
+    ("epsilon_ignored", blocks("block_1x128", epsilon=8), BITS),
+    ("epsilon_ignored", blocks("block_128x128", epsilon=8, layout="columnwise"), BITS),
+    ("power_of_two_ignored", blocks("block_1x128"), BITS),
+    ("power_of_two_ignored", blocks("block_128x128", "fp32", power_of_two="on"), BITS),
+    ("scales_transposed", blocks("block_1x128", scale_layout="compact", distribution="log_uniform"), BITS),
+    *[(fault, block_codes(recipe, mode), BITS) for recipe in RECIPES for fault, mode in (
+        ("scale_half", "bf16"), ("scale_inverted", "bf16"), ("scale_ignored", "bf16"), ("sign_dropped", "fp16"),
+        ("neighbour_scale", "bf16"), ("scales_transposed", "fp32"))],
+    ("product_rounded_twice", block_codes("block_1x128", "fp16"), BITS),
+    ("neighbour_scale", block_codes("mxfp8", layout="columnwise"), BITS),
+    ("scales_transposed", block_codes("block_1x128", scale_layout="compact"), BITS),
 ]
+
+# What the scale of blocks could hide: a fault that changes nothing is refused.
+REFUSED = [
+    ("scaled_amax", blocks("mxfp8"), "has a scale for every block, and no amax"),
+    ("block_scale_off", quantize(), "the tensor has one scale"),
+    ("padding_written", blocks("block_1x128", scale_layout="compact"), "the scales have no padding"),
+    ("block_scale_floor", blocks("block_1x128"), "no power of two is rounded up"),
+    ("epsilon_ignored", blocks("block_1x128"), "no scale of a block has an epsilon"),
+    ("power_of_two_ignored", blocks("block_1x128", power_of_two="off"), "no FP32 scale of a block is rounded"),
+    ("rowwise_scales_columnwise", blocks("block_128x128"), "both layouts have the same scales"),
+    ("fp16_detour", blocks("mxfp8", "fp16"), "x is FP16"),
+    ("scale_index_off", blocks("block_128x128", rows=9, cols=9), "the tensor is one block"),
+    ("scales_transposed", blocks("block_128x128", rows=9), "the blocks are a row or a column"),
+]
+
+
+def recipe(rng):
+    return rng.choice(["tensor", "tensor", *RECIPES])
 
 
 def casts(rng, shape, mode):
     rows, cols = shape(rng)
-    layout = rng.choice(["rowwise", "columnwise", "both"])
-    scale = rng.choice([0, 0, 1, 2.0 ** rng.randint(-8, 8), rng.uniform(0.01, 100)])
-    return {"rows": rows, "cols": cols, "format": rng.choice(FP8), "layout": layout, "scale": scale}
+    params = {"rows": rows, "cols": cols, "format": rng.choice(FP8), "recipe": recipe(rng)}
+    params["layout"] = rng.choice(["rowwise", "columnwise", "both"])
+    if params["recipe"] == "tensor":
+        params["scale"] = rng.choice([0, 0, 1, 2.0 ** rng.randint(-8, 8), rng.uniform(0.01, 100)])
+    if params["recipe"] == "mxfp8":
+        params["rounding"] = rng.choice(["up", "up", "floor"])
+    elif not params.get("scale"):
+        params["epsilon"] = rng.choice([0, 0, 0, 2.0 ** rng.randint(-60, 4), rng.uniform(0, 4)])
+        params["power_of_two"] = rng.choice(["default", "on", "off"])
+    if params["recipe"] == "block_1x128":
+        params["scale_layout"] = rng.choice(["gemm_ready", "compact"])
+    return params
 
 
 def codes(rng, shape, mode):
     rows, cols = shape(rng)
-    return {"rows": rows, "cols": cols, "format": rng.choice(FP8)}
+    params = {"rows": rows, "cols": cols, "format": rng.choice(FP8), "recipe": recipe(rng)}
+    if params["recipe"] == "mxfp8":
+        params["layout"] = rng.choice(["rowwise", "columnwise"])
+    if params["recipe"] == "block_1x128":
+        params["scale_layout"] = rng.choice(["gemm_ready", "compact"])
+    return params
 
 
 def matrices(rng, shape, mode):
@@ -69,18 +166,39 @@ def matrices(rng, shape, mode):
 
 
 def te_limits(case, rng):
-    if case["params"]["layout"] == "columnwise":
-        case["params"]["layout"] = "both"
+    """Of 2.20 on devices before compute capability 10.0."""
+    params = case["params"]
+    params.pop("scale_layout", None)
+    if params.pop("rounding", None):
+        params["recipe"] = rng.choice(["block_1x128", "block_128x128"])
+    if params["layout"] == "columnwise" and params["recipe"] == "tensor":
+        params["layout"] = "both"
 
 
-CLEAN = {"quantize": Clean(casts, te_limits), "dequantize": Clean(codes), "transpose": Clean(matrices)}
+def te_limits_of_codes(case, rng):
+    case["params"] = {name: case["params"][name] for name in ("rows", "cols", "format")}
+
+
+CLEAN = {"quantize": Clean(casts, te_limits), "dequantize": Clean(codes, te_limits_of_codes),
+         "transpose": Clean(matrices)}
 
 PATHS = [
     {"op": "quantize", "zip": [["rows", "cols"]],
      "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000], "format": ["fp8_e4m3", "fp8_e5m2"],
                 "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "quantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 64, 272, 257], "cols": [65, 128, 264, 1000], "recipe": RECIPES,
+                "format": ["fp8_e4m3", "fp8_e5m2"], "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "quantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 272], "cols": [65, 264], "recipe": "block_1x128", "power_of_two": "off",
+                "scale_layout": "compact", "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "quantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 272], "cols": [65, 264], "recipe": "mxfp8", "rounding": "floor", "layout": "both"}},
     {"op": "dequantize", "zip": [["rows", "cols"]],
-     "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000]}},
+     "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000], "recipe": ["tensor", *RECIPES],
+                "format": ["fp8_e4m3", "fp8_e5m2"]}},
+    {"op": "dequantize", "params": {"rows": 65, "cols": 130, "recipe": "mxfp8", "layout": "columnwise"}},
+    {"op": "dequantize", "params": {"rows": 65, "cols": 130, "recipe": "block_1x128", "scale_layout": "compact"}},
     {"op": "transpose", "zip": [["rows", "cols"]],
      "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000]}},
 ]

@@ -63,6 +63,10 @@ static_assert(int{kRowwiseData} == kNVTERowwiseData && int{kColumnwiseData} == k
 static_assert(int{kScale} == kNVTEScale && int{kAmax} == kNVTEAmax);
 static_assert(int{kRowwiseScaleInv} == kNVTERowwiseScaleInv && int{kColumnwiseScaleInv} == kNVTEColumnwiseScaleInv);
 static_assert(int{kPerTensor} == NVTE_DELAYED_TENSOR_SCALING && int{kMxfp8} == NVTE_MXFP8_1D_SCALING);
+static_assert(int{kBlock1d} == NVTE_BLOCK_SCALING_1D && int{kBlock2d} == NVTE_BLOCK_SCALING_2D);
+static_assert(int{kQuantizePowerOfTwo} == kNVTEQuantizationConfigForcePow2Scales);
+static_assert(int{kQuantizeEpsilon} == kNVTEQuantizationConfigAmaxEpsilon);
+static_assert(int{kQuantizeBlockScaleFormat} == kNVTEQuantizationConfigFloat8BlockScaleTensorFormat);
 static_assert(int{kMatmulBias} == kNVTEMatmulConfigBiasTensor);
 static_assert(int{kMatmulGeluEpilogue} == kNVTEMatmulConfigWithGELUEpilogue);
 static_assert(int{kMatmulEpilogueAux} == kNVTEMatmulConfigEpilogueAuxTensor);
@@ -110,6 +114,10 @@ static_assert(declares<decltype(::nvte_clamped_dswiglu)>(kClampedDswiglu));
 
 static_assert(declares<decltype(::nvte_quantize)>(kQuantize));
 static_assert(declares<decltype(::nvte_dequantize)>(kDequantize));
+static_assert(declares<decltype(::nvte_quantize_v2)>(kQuantizeV2));
+static_assert(declares<decltype(::nvte_create_quantization_config)>(kCreateQuantizeConfig));
+static_assert(declares<decltype(::nvte_destroy_quantization_config)>(kDestroyQuantizeConfig));
+static_assert(declares<decltype(::nvte_set_quantization_config_attribute)>(kSetQuantizeConfig));
 static_assert(declares<decltype(::nvte_transpose)>(kTranspose));
 static_assert(declares<decltype(::nvte_quantize_dbias)>(kQuantizeDbias));
 static_assert(declares<decltype(::nvte_quantize_dbias_dgelu)>(kQuantizeDbiasDgelu));

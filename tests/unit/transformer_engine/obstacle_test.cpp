@@ -10,6 +10,7 @@
 #include "op/fp8_recipe.hpp"
 #include "op/gemm.hpp"
 #include "op/moe.hpp"
+#include "op/quantize.hpp"
 #include "op/rmsnorm_bwd.hpp"
 #include "op/rmsnorm_fwd.hpp"
 #include "op/rope.hpp"
@@ -198,6 +199,51 @@ TEST(TeActivationObstacle, mxfp8_needs_a_device_and_whole_blocks) {
   p.output = "fp8_e4m3";
   p.layout = "rowwise";
   EXPECT_TRUE(says(obstacle(90), "has no nvte_dgelu"));
+}
+
+TEST(TeCastObstacle, blocks_depend_on_version_and_device) {
+  op::QuantizeParams p{.rows = 64, .cols = 64, .recipe = "block_1x128"};
+  const auto obstacle = [&p](const char* version, int sm = 90) {
+    return obstacle_of(transformer_engine::quantize(), op::quantize(), p, "bf16", version, sm);
+  };
+  EXPECT_TRUE(says(obstacle("2.20.2"), "has no nvte_quantize_v2"));  // the fake library; nothing else stands in the way
+  p.scale_layout = "compact";
+  EXPECT_TRUE(says(obstacle("2.11.0"), "has no nvte_quantize_v2"));
+  EXPECT_TRUE(says(obstacle("2.12.0"), "only up to 2.11, and this library is 2.12.0"));
+  EXPECT_TRUE(says(obstacle(""), "only up to 2.11, and this library is of unknown version"));
+  p.scale_layout = "gemm_ready";
+  p.power_of_two = "off";
+  EXPECT_TRUE(says(obstacle("2.20.2"), "has no nvte_quantize_v2"));
+  EXPECT_TRUE(says(obstacle("2.20.2", 100), "set power_of_two to on"));
+  p.power_of_two = "default";
+  p.recipe = "block_128x128";
+  p.layout = "columnwise";
+  EXPECT_TRUE(says(obstacle("2.20.2"), "has no nvte_quantize_v2"));
+  EXPECT_TRUE(says(obstacle("2.11.0"), "only from 2.20 on, and this library is 2.11.0: set layout to both"));
+  p.rows = 0;
+  EXPECT_TRUE(says(obstacle("2.20.2"), "does not accept empty tensors"));
+}
+
+TEST(TeCastObstacle, mxfp8_needs_a_device_and_rounds_up) {
+  op::QuantizeParams p{.rows = 64, .cols = 64, .recipe = "mxfp8"};
+  const auto obstacle = [&p](int sm) {
+    return obstacle_of(transformer_engine::quantize(), op::quantize(), p, "bf16", "2.20.2", sm);
+  };
+  EXPECT_TRUE(says(obstacle(90), "writes MXFP8 outputs only on devices of compute capability 10.0 and later"));
+  EXPECT_TRUE(says(obstacle(100), "has no nvte_quantize"));
+  p.rounding = "floor";
+  EXPECT_TRUE(says(obstacle(100), "set rounding to up"));
+}
+
+TEST(TeCastObstacle, codes_with_fp32_scales_of_blocks_are_not_read) {
+  op::DequantizeParams p{.rows = 64, .cols = 64, .recipe = "block_1x128"};
+  const auto obstacle = [&p](int sm) {
+    return obstacle_of(transformer_engine::dequantize(), op::dequantize(), p, "bf16", "2.20.2", sm);
+  };
+  EXPECT_TRUE(says(obstacle(90), "does not read codes with FP32 scales of blocks"));
+  p.recipe = "mxfp8";
+  EXPECT_TRUE(says(obstacle(90), "dequantises MXFP8 codes only on devices of compute capability 10.0"));
+  EXPECT_TRUE(says(obstacle(100), "has no nvte_dequantize"));
 }
 
 TEST(TeActivationObstacle, other_kernels_have_a_fast_sigmoid) {

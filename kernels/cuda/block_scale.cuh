@@ -1,0 +1,78 @@
+// Scales of blocks from their amaxes. The rules are in op/quantize.hpp.
+#pragma once
+
+#include "kernels/cuda/element.cuh"
+
+namespace numcheck::kernels::cuda {
+
+inline constexpr int kMantissaBits = 23;
+inline constexpr unsigned kMantissaMask = (1u << kMantissaBits) - 1;
+
+template <class T>
+struct Largest;
+template <>
+struct Largest<__nv_fp8_e4m3> {
+  static constexpr float value = 448.0f;
+  static constexpr unsigned exponent = 8;  ///< floor(log2 value)
+};
+template <>
+struct Largest<__nv_fp8_e5m2> {
+  static constexpr float value = 57344.0f;
+  static constexpr unsigned exponent = 15;
+};
+template <>
+struct Largest<float> {
+  static constexpr float value = 3.402823466e38f;
+};
+template <>
+struct Largest<__nv_bfloat16> {
+  static constexpr float value = 3.3895313892515355e38f;
+};
+template <>
+struct Largest<__half> {
+  static constexpr float value = 65504.0f;
+};
+
+/// An FP32 scale of codes of format Out, of elements of format In.
+template <class In, class Out>
+__device__ __forceinline__ float number_scale(float amax, float epsilon, bool power_of_two) {
+  const float a = fmaxf(amax, epsilon);
+  if (a == 0.0f || isinf(a)) {
+    return 1.0f;
+  }
+  float scale = __fdiv_rn(Largest<Out>::value, a);
+  scale = isinf(scale) ? Largest<In>::value : scale;
+  return power_of_two ? __uint_as_float(__float_as_uint(scale) & ~kMantissaMask) : scale;
+}
+
+/// The smallest E8M0 number at or above `value` >= 0: as cvt.rp.satfinite.ue8m0x2.f32 where devices have it.
+__device__ __forceinline__ unsigned e8m0_at_or_above(float value) {
+  constexpr unsigned kMost = 0xFE;          // 2^127
+  constexpr unsigned kSmallest = 0x400000;  // 2^-127 as a subnormal FP32 number
+  if (isinf(value)) {
+    return kMost;
+  }
+  const unsigned bits = __float_as_uint(value);
+  const unsigned exponent = bits >> kMantissaBits;
+  const unsigned mantissa = bits & kMantissaMask;
+  const bool exact = mantissa == 0 || (exponent == 0 && mantissa <= kSmallest);
+  return exact || exponent == kMost ? exponent : exponent + 1;
+}
+
+/// e of the scale 2^(e - 127).
+template <class Out>
+__device__ __forceinline__ unsigned exponent_scale(float amax, bool round_up) {
+  if (round_up || isinf(amax)) {
+    constexpr float kReciprocal = 1.0f / Largest<Out>::value;
+    return e8m0_at_or_above(amax * kReciprocal);
+  }
+  const unsigned exponent = __float_as_uint(amax) >> kMantissaBits;  // that of a subnormal number is below all others
+  return exponent > Largest<Out>::exponent ? exponent - Largest<Out>::exponent : 0;
+}
+
+/// 2^(e - 127), which is subnormal for e = 0.
+__device__ __forceinline__ float power_of(unsigned e) {
+  return __uint_as_float(e == 0 ? 1u << (kMantissaBits - 1) : e << kMantissaBits);
+}
+
+}  // namespace numcheck::kernels::cuda
