@@ -31,6 +31,9 @@ struct Row {
   const char* op;
   json params;
   std::vector<const char*> modes;
+  const char* variant = "";  ///< of an op that has several rows
+
+  [[nodiscard]] std::string name() const { return op + std::string(variant); }
 };
 
 /// Rows of the main input that make `mib` MiB in FP32.
@@ -42,6 +45,9 @@ std::vector<Row> table(double mib) {
   const std::int64_t wide = rows_for(mib, 2048);
   const std::int64_t narrow = rows_for(mib, 1024);
   const json norm = {{"rows", wide}, {"hidden", 2048}};
+  const auto blocks = [wide](const char* recipe, const char* layout) {
+    return json{{"rows", wide / 128 * 128}, {"cols", 2048}, {"recipe", recipe}, {"layout", layout}};
+  };
   return {
       {"layernorm_fwd", norm, {"fp32", "bf16"}},
       {"rmsnorm_fwd", norm, {"fp32", "bf16"}},
@@ -50,6 +56,11 @@ std::vector<Row> table(double mib) {
       {"softmax_fwd", {{"batches", 1}, {"heads", narrow / 1024}, {"sq", 1024}, {"sk", 1024}}, {"fp32", "bf16"}},
       {"activation_fwd", {{"kind", "gelu"}, {"rows", wide}, {"hidden", 2048}}, {"fp32", "bf16"}},
       {"quantize", {{"rows", wide}, {"cols", 2048}}, {"fp32", "bf16"}},
+      {"quantize", blocks("block_1x128", "rowwise"), {"fp32", "bf16"}, " 1x128"},
+      {"quantize", blocks("block_1x128", "both"), {"fp32", "bf16"}, " 1x128 both"},
+      {"quantize", blocks("block_128x128", "both"), {"fp32", "bf16"}, " 128x128 both"},
+      {"quantize", blocks("mxfp8", "rowwise"), {"fp32", "bf16"}, " mxfp8"},
+      {"quantize", blocks("mxfp8", "both"), {"fp32", "bf16"}, " mxfp8 both"},
   };
 }
 
@@ -110,7 +121,9 @@ struct Shares {
 /// A sentence saying why an op fails --check; empty if it passes.
 std::string failure_text(const Row& row, const std::string& mode, const Shares& shares) {
   constexpr double kSlower = 1.05;
-  const double least = mode == "fp32" ? 0.85 : 0.75;
+  constexpr double kBlocks = 0.8;
+  const bool has_variant = row.variant[0] != '\0';
+  const double least = has_variant ? kBlocks : mode == "fp32" ? 0.85 : 0.75;
   if (std::string(row.op).ends_with("_bwd") || shares.own == 0) {
     return {};
   }
@@ -125,7 +138,8 @@ double measure(kernels::Backend& backend, const plan::Case& c, double copy, cons
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   const kernels::Call call{&c, ports, {}};
   if (const kernels::Support support = backend.supports(call); !support.yes) {
-    std::printf("%-16s %-5s %-20s %s\n", row.op, c.mode->name.data(), c.backend.c_str(), support.reason.c_str());
+    std::printf("%-22s %-5s %-20s %s\n", row.name().c_str(), c.mode->name.data(), c.backend.c_str(),
+                support.reason.c_str());
     return 0;
   }
   std::vector<kernels::PortMemory> memory;
@@ -141,7 +155,7 @@ double measure(kernels::Backend& backend, const plan::Case& c, double copy, cons
   for (int i = 0; i < kLaunches; ++i) {
     best = std::min(best, algorithm.launch(memory, workspace)());
   }
-  std::printf("%-16s %-5s %-20s %8.3f ms  %5.2f TB/s  %3.0f %% of copy\n", row.op, c.mode->name.data(),
+  std::printf("%-22s %-5s %-20s %8.3f ms  %5.2f TB/s  %3.0f %% of copy\n", row.name().c_str(), c.mode->name.data(),
               c.backend.c_str(), 1e3 * best, 1e-12 * bytes / best, 100 * bytes / best / copy);
   backend.memory().release(workspace);
   for (const kernels::PortMemory& port : memory) {
@@ -162,7 +176,7 @@ Shares measure_backends(kernels::loader::CudaBackends& device, const Row& row, c
         shares.te = name == "transformer_engine" ? share : shares.te;
       }
     } catch (const std::exception& error) {
-      std::printf("%-16s %-5s %-20s %s\n", row.op, mode, name.c_str(), error.what());
+      std::printf("%-22s %-5s %-20s %s\n", row.name().c_str(), mode, name.c_str(), error.what());
     }
   }
   return shares;
@@ -185,13 +199,13 @@ int bench(const Wanted& wanted) {
   const double copy = copy_bandwidth(static_cast<std::size_t>(wanted.mib * 1048576));
   std::printf("%s: copy of %.0f MiB %.2f TB/s\n", device->device().name.c_str(), wanted.mib, 1e-12 * copy);
   for (const Row& row : table(wanted.mib)) {
-    if (std::string(row.op).find(wanted.filter) == std::string::npos || app::find_op(row.op) == nullptr) {
+    if (row.name().find(wanted.filter) == std::string::npos || app::find_op(row.op) == nullptr) {
       continue;
     }
     for (const char* mode : row.modes) {
       const std::string wrong = failure_text(row, mode, measure_backends(*device, row, mode, copy));
       if (wanted.check && !wrong.empty()) {
-        std::printf("%s %s: our own kernel %s\n", row.op, mode, wrong.c_str());
+        std::printf("%s %s: our own kernel %s\n", row.name().c_str(), mode, wrong.c_str());
         held = false;
       }
     }
