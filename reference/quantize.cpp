@@ -15,6 +15,7 @@
 #include "reference/exact_output.hpp"
 #include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
+#include "reference/quantise_statistics.hpp"
 #include "reference/references.hpp"
 #include "reference/scale_rule.hpp"
 
@@ -138,6 +139,8 @@ op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), st
 op::Reference quantize_reference() {
   op::Reference reference = reference_of(&quantize_values, "quantize-1");
   reference.derive = &derive_scale;
+  reference.findings = &quantise_statistics;
+  reference.row_findings = &quantise_row_statistics;
   reference.mistakes = &quantize_mistakes;
   reference.on_rows = &on_code_rows;
   reference.largest_of_parts = true;

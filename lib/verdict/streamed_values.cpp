@@ -158,7 +158,9 @@ void StreamedValues::find(const std::vector<op::Operand>& inputs, const op::Valu
     }
     const auto scale = context_.prepared->scale.find(port.name);
     const double factor = scale == context_.prepared->scale.end() ? 1.0 : static_cast<double>(scale->second);
-    decoded.push_back(decoded_rows(port, context_.host[i].bytes, first, count, factor));
+    const bool has_rows = rows_of(port) == rows_of(*main_);  // else it is one number for all rows
+    decoded.push_back(
+        decoded_rows(port, context_.host[i].bytes, has_rows ? first : 0, has_rows ? count : rows_of(port), factor));
     delivered.push_back({port.name, {}, port.dtype, factor, {}});
   }
   for (std::size_t i = 0; i < decoded.size(); ++i) {

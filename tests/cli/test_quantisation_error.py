@@ -73,10 +73,19 @@ class QuantisationError(CliTest):
             with self.subTest(**params):
                 plan = self.plan(cases=[{**case, "params": {"rows": ROWS, "cols": COLS, **params}}])
                 folder = "-".join(map(str, params.values())) or "tensor"
-                self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", folder, code=0)
+                self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", folder, "--json",
+                             "report.json", code=0)
                 (kept,) = (self.folder / folder).glob("*.safetensors")
                 error = relative_error(params, tensors_of(kept))
                 self.assertLessEqual(abs(error / published - 1), WITHIN, f"{error:.4e}, published {published:.4e}")
+                self.assertAlmostEqual(self.recorded("sqnr"), -20 * math.log10(error), 6)
+                self.assertGreater(self.recorded("mse"), 0)
+
+    def recorded(self, name):
+        """A statistic of the codes in the report."""
+        (case,) = json.loads((self.folder / "report.json").read_text())["cases"]
+        (found,) = (each for each in case["runs"][0]["outputs"]["q"]["findings"] if each["name"] == name)
+        return found["measured"]
 
 
 if __name__ == "__main__":
