@@ -50,7 +50,7 @@ ALSO = {
     "scale_1_01": "(alpha|.*_scaled)=1.01", "bias_missing": "bias=false|bias_as_zeros", "beta_ignored": "beta=0",
     "tf32_silently": "(operands|inputs|products)_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
     "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "(output|x)_in_bf16",
-    "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
+    "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16|x_in_(fp16|tf32)",
     "truncated_output": "output_truncated", "output_scale_1_01": ".*_scaled=1.01",
     "bf16_statistics": "statistics_in_bf16",
     "draws_used_twice": "draws_reused", "key_pairs_alike": "draws_reused",
@@ -76,7 +76,13 @@ ALSO = {
     "scale_inverted": "output_scaled=.*|q_scale_inv_inverted", "next_position": "freqs_of_(next_row|row_before)",
     "opposite_sign": "rotated_back|freqs_negated", "tf32x3_in_core": "three_(bf16|tf32)_products",
     "transposed_output": ".*_stored_transposed", "denormals_flushed": "subnormals_flushed",
-    "fp16_detour_fp8_output": "output_through_fp16",
+    "fp16_detour_fp8_output": "output_through_fp16", "fp16_detour": "x_in_(fp16|tf32)", "scale_double": ".*_scaled=2",
+    "block_scale_floor": "rounding=floor", "block_scale_up": "rounding=up", "epsilon_ignored": "epsilon=0",
+    "power_of_two_ignored": "power_of_two=off", "rowwise_scales_columnwise": "columnwise_of_rowwise_scales",
+    "scales_transposed": ".*_(stored_)?transposed|scale_layout=(compact|gemm_ready)",
+    "product_rounded_twice": "output_(in|through)_bf16", "padding_written": "written_outside",
+    # One scale of many, which a neighbour may have; and what powers of two leave as it is.
+    "block_scale_off": "some_elements_wrong|rows_moved",
     "fp16_accumulation": "accumulated_in_fp16", "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)",
     "lone_deviation": "nan_dropped",
     "delta_missing": "row_sums_missing", "sink_missing": "softmax=vanilla", "dq_not_zeroed": "output_scaled=2",
@@ -86,7 +92,7 @@ ALSO = {
 }
 
 # What they do shows beside the outputs: the case must run again.
-BESIDE = ("race", "write_past_end", "workspace_overrun", "input_overwritten")
+BESIDE = ("race", "write_past_end", "workspace_overrun", "input_overwritten", "padding_written")
 
 # The program says itself what these do, outputs are not wrong, or they are of a size that must be given.
 NOT_OUTPUTS = {"late_refusal", "nan_payload", "illegal_address"}
