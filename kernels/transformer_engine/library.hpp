@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "kernels/transformer_engine/find.hpp"
 #include "kernels/transformer_engine/interface.hpp"
@@ -45,7 +46,7 @@ class Library {
   Result call(const Function<Result(Parameters...)>& function, std::type_identity_t<Parameters>... arguments) const {
     const auto pointer = reinterpret_cast<Result (*)(Parameters...)>(required(function.name));
     try {
-      return pointer(arguments...);
+      return pointer(std::forward<Parameters>(arguments)...);
     } catch (const std::exception& error) {
       raise(function.name, error.what());
     } catch (...) {
