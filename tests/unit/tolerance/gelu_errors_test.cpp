@@ -11,12 +11,12 @@
 namespace numcheck::tolerance {
 namespace {
 
-constexpr double kOwn = 5 * 0x1p-24;
+constexpr double kArithmetic = 5 * 0x1p-24;
 
 model::ErrorModel model_of_sum(double bound) {
   model::ErrorModel model;
-  model.gelu = model::GeluErrors{.bound = kOwn, .variance = kOwn * kOwn / 3};
-  model.bound_magnitude = bound + kOwn;
+  model.gelu = model::GeluErrors{.bound = kArithmetic, .variance = kArithmetic * kArithmetic / 3};
+  model.bound_magnitude = bound + kArithmetic;
   model.var_second = 1e-13;
   model.var_magnitude = model.gelu->variance;
   return model;
