@@ -86,7 +86,7 @@ StreamedValues::StreamedValues(const EvaluationContext& context)
     findings_ = reference.row_findings(c.params, *c.mode);
   }
   const auto prepare = [&](const prepare::RowOperands& inputs, bool values_only) {
-    const std::int64_t count = std::min(rows_at_a_time(), rows_of(*main_));
+    const std::int64_t count = std::min(StreamedValues::rows_at_a_time(), rows_of(*main_));
     prepare::RowOperands::Copies copies;
     op::Values all = values_of(inputs.of(0, count, copies), count, values_only);
     for (op::OutputValues& output : all.outputs) {

@@ -24,6 +24,8 @@ CASTS = [{"op": op, "mode": mode, "seed": seed, "params": {**CODES, **params}}  
          for seed, mode in enumerate(("fp32", "bf16"))
          for op, params in (("quantize", {}), ("quantize", {"format": "fp8_e5m2", "scale": 3.3}), ("quantize", {"scale": 900}),
                             ("dequantize", {"format": "fp8_e4m3"}), ("dequantize", {"format": "fp8_e5m2"}))]
+CASTS += [{"op": "quantize", "mode": "bf16", "params": {**CODES, **params}}
+          for params in ({"recipe": "mxfp8"}, {"recipe": "block_1x128", "scale_layout": "compact"})]
 ODD_CASTS = [{"op": op, "mode": "bf16", "params": CODES, "inputs": inputs}
              for op in ("quantize", "dequantize")
              for inputs in ({"distribution": "specials"}, {"distribution": "constant", "value": 0.3},
@@ -41,6 +43,8 @@ def numbers_of(case):
             yield (number, port, "total"), output["total_error"]["rel_l2"]
             yield (number, port, "fakes"), [(fake["name"], fake["outcome"]) for fake in output["certificate"]["fakes"]
                                             if fake["name"] != "transposed"]  # of another part of the output
+            if case["op"] == "quantize":
+                yield (number, port, "statistics"), [(each["name"], each["measured"]) for each in output["findings"]]
             for place, criterion in enumerate(output["criteria"]):
                 for which in ("measured", "limit"):
                     yield (number, port, place, criterion["name"], which), criterion[which]
