@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tolerance/gate_table.hpp"
+
 namespace numcheck::verdict {
 namespace {
 
@@ -18,6 +20,12 @@ constexpr double kLost = 0.5;  ///< relative L2 error of an output that is mostl
 /// Whether it was told from the reference by its numbers. NaN and infinities are told from any number.
 bool tells(const tolerance::Fake& fake) {
   return fake.outcome == tolerance::Fake::Outcome::rejected && fake.name != "nan" && fake.name != "infinity";
+}
+
+/// Not by bits, nor by statistics alone, as draws are.
+bool judged_by_bounds(const OutputResult& output) {
+  const std::string_view bound = tolerance::gate_name(tolerance::Gate::bound);
+  return std::ranges::find(output.criteria, bound, &tolerance::Criterion::name) != output.criteria.end();
 }
 
 /// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".
@@ -55,7 +63,7 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
       std::ranges::none_of(output.certificate.fakes, tells)) {
     return output.port + ": no other number could be told from this single one, so passing proves nothing";
   }
-  if (is_main && s.elements > 1 && !output.certificate.fakes.empty() && s.arithmetic.rel_l2 >= kLost) {
+  if (is_main && s.elements > 1 && s.arithmetic.rel_l2 >= kLost && judged_by_bounds(output)) {
     return fmt::format(
         "{}: a relative L2 error of {:.3g} is within the bounds, so the output holds little of the result", output.port,
         s.arithmetic.rel_l2);

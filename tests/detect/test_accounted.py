@@ -39,6 +39,15 @@ NO_LONGER_EXACT = gemm("tf32", "exact", n=32, k=32, params={"alpha": 0.1, "bias"
 
 # The largest finite numbers are FP32's largest, which nothing rounds to infinity.
 LARGEST = case("dequantize", "fp32", "specials", {"rows": 2, "cols": 256}, fraction=0.5)
+# The largest outputs are 0.9 of FP16's largest number, and errors are far smaller than what is left.
+NEAR_THE_LARGEST = {**gemm("fp8_e4m3", n=16, k=272, params={"epilogue": "relu", "output": "fp16"},
+                           a={"distribution": "normal", "sigma": 28.25}, b={"distribution": "normal", "sigma": 268.85525}),
+                    "seed": 1443152822}
+# FP16 holds next to nothing of numbers around 1e-8.
+UNDERFLOWING = {**case("gemm", "fp8_e4m3", "normal", {"m": 96, "n": 48, "k": 16, "alpha": 2.4588e-16, "beta": -174.2, "output": "fp16",
+                                                      "epilogue": "gelu"},
+                       a={"distribution": "normal", "sigma": 5033}, b={"distribution": "normal", "sigma": 3054.5277},
+                       c={"distribution": "normal", "sigma": 1.4946406429391504e-10}), "seed": 936881658}
 # Keys with outliers: errors of the scores' gradients times them are far above the largest gradient.
 BLUNT = {**case("attention_bwd", "fp8_hybrid", "ties", {"batches": 3, "heads": 9, "kv_heads": 3, "sq": 1, "sk": 90, "d": 32,
                                                        "window_left": 31, "layout": "sbhd", "packing": "kv_2hd"},
@@ -70,6 +79,7 @@ GARBAGE = [
     ("all_zero", GELU),
     ("unwritten_tile", OVERFLOWING),
     ("inf_written", LARGEST),
+    ("inf_written", NEAR_THE_LARGEST),
     ("element_zero", EXCHANGED),
     ("perturb_all=1e-5", ADDEND),
 ]
@@ -84,6 +94,7 @@ EMPTY = [
     (gemm("fp32", "specials", fraction=0.1), "elements are finite"),
     (OUTLIERS, "every output is expected to be the same number"),
     (gemm("fp32", "large_mean", mean=1000, sigma=1e-3), "every output is expected to be the same number within its error"),
+    (UNDERFLOWING, "a relative L2 error of 1 is within the bounds"),
     (BLUNT, "dk_amax, a single number, cannot be judged: numbers as large as any of the output are within the bound of its error"),
 ]
 

@@ -246,6 +246,27 @@ ALL_VANISHING = case("activation_bwd", "bf16", {"kind": "gelu_erf", "rows": 512,
                      {"distribution": "uniform", "low": -12, "high": -6})
 
 
+def biased_gelu(mode, k, sigma, bias, **params):
+    """z around the biases: gelu is flat there, and its tanh rounds many sums alike."""
+    return case("gemm", mode, {"m": 96, "n": 96, "k": k, "epilogue": "gelu", "alpha": k**-0.5, "bias": True, **params},
+                {"distribution": "normal", "b": {"distribution": "normal", "sigma": sigma}, "bias": bias})
+
+
+FLAT_GELU = [
+    (case("gemm", "fp32", {"m": 96, "n": 96, "k": 4096, "epilogue": "gelu", "alpha": 1 / 32}, {"distribution": "normal"}), "gelu_erf"),
+    (biased_gelu("fp32", 2048, 0.2, {"distribution": "normal", "sigma": 2}), "gelu_erf"),
+    (biased_gelu("fp32", 512, 0.1, {"distribution": "large_mean", "mean": -5, "sigma": 0.5}), "all_seven"),
+    (biased_gelu("tf32", 1024, 0.1, {"distribution": "constant", "value": -5.2}), "all_seven"),
+    (biased_gelu("fp16", 512, 0.1, {"distribution": "constant", "value": -5.2}, output="fp32"), "all_seven"),
+    (biased_gelu("fp16", 512, 0.1, {"distribution": "large_mean", "mean": -4.5, "sigma": 0.1}), "all_seven"),
+    (biased_gelu("bf16", 1024, 0.01, {"distribution": "constant", "value": -5}), "all_seven"),
+]
+# All columns of dgamma are the same sum, with the same error.
+EQUAL_COLUMNS = {**case("rmsnorm_bwd", "fp32", {"rows": 5, "hidden": 257, "epsilon": 1e-30},
+                        {"distribution": "normal", "x": {"distribution": "constant", "value": -424100},
+                         "dz": {"distribution": "constant", "value": 8.055e-06}}), "seed": 520548333}
+
+
 class FalseAlarms(PlantsFaults):
     def statuses(self, planted, fault=None, device=SIM):
         arguments = ["--inject", fault] if fault else []
@@ -281,6 +302,12 @@ class FalseAlarms(PlantsFaults):
 
     def test_long_constant_rows(self):
         self.check(CONSTANT)
+
+    def test_where_gelu_is_flat(self):
+        self.check(FLAT_GELU)
+
+    def test_equal_columns_have_one_error(self):
+        self.check([(EQUAL_COLUMNS, "all_seven")])
 
     def test_long_fp8_sums_of_products_of_one_size(self):
         self.check(LONG_FP8)

@@ -78,6 +78,7 @@ FP8_SPLIT = [
     (96, 1024, "fp8_e4m3", {"output": "fp8_e4m3"}),
     (96, 1024, "fp8_e4m3", {"alpha": -0.5, "bias": True, "epilogue": "relu"}),
     (96, 1024, "fp8_e4m3", {"epilogue": "gelu", "beta": 1}),
+    (96, 1024, "fp8_e4m3", {"epilogue": "gelu", "alpha": 2e-5, "output": "fp8_e4m3"}),
 ]
 
 

@@ -80,8 +80,8 @@ TEST(ClassifySums, factors_and_epilogues) {
   GemmParams params = shape(2, 2, 300);
   params.bias = true;
   params.beta = 2;
-  for (const double alpha : {1.0, -1.0, 0.25, -2.0}) {
-    for (const char* epilogue : {"none", "relu"}) {
+  for (const double alpha : {1.0, -1.0, 0.25, -2.0, 2e-5, -1e-8, 1e6}) {
+    for (const char* epilogue : {"none", "relu", "gelu"}) {
       params.alpha = alpha;
       params.epilogue = epilogue;
       EXPECT_EQ(probed(params).observed, PrecisionClass::fp8_promoted) << alpha << epilogue;

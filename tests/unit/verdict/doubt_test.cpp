@@ -21,6 +21,18 @@ TEST(Doubt, of_outputs_that_are_empty_or_mostly_not_finite) {
   EXPECT_EQ(doubt_about(output(10, 5), true, {}), "");
 }
 
+TEST(Doubt, of_outputs_that_are_mostly_error) {
+  OutputResult out = output(100, 100);
+  out.statistics.arithmetic.rel_l2 = 0.9;
+  EXPECT_EQ(doubt_about(out, true, {}), "") << "not judged by bounds: bits, or draws";
+  out.criteria.push_back({"G1 bound", 0.5, 1, true, ""});
+  EXPECT_EQ(doubt_about(out, true, {}),
+            "d: a relative L2 error of 0.9 is within the bounds, so the output holds little of the result");
+  EXPECT_EQ(doubt_about(out, false, {}), "") << "only the main output";
+  out.statistics.arithmetic.rel_l2 = 0.4;
+  EXPECT_EQ(doubt_about(out, true, {}), "");
+}
+
 TEST(Doubt, of_outputs_of_which_too_little_is_judged) {
   OutputResult out = output(1000, 1000);
   out.statistics.undetermined = 10;
