@@ -8,6 +8,12 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
+constexpr int kRowThreads = 256;
+constexpr int kRowsOfWarp = kWarp / kTileLanes * kTileRows;
+constexpr int kRowTile = kRowThreads / kWarp * kRowsOfWarp;
+constexpr int kRowBlocks =
+    4;  // per multiprocessor: more of them have too few registers, and take up to twice as long on an H200
+
 /// The scale of one block: stores it, and gives what its elements are multiplied by.
 template <class In, class Out, Blocks kBlocks>
 __device__ __forceinline__ float make_scale(const BlockQuantizeLaunch& p, const BlockCodes& layout, float amax,
@@ -21,11 +27,11 @@ __device__ __forceinline__ float make_scale(const BlockQuantizeLaunch& p, const 
     }
     return power_of(kSum - e);
   } else {
-    const float scale = number_scale<In, Out>(amax, p.epsilon, p.power_of_two);
+    const NumberScale made = number_scale<In, Out>(amax, p.epsilon, p.power_of_two);
     if (writes) {
-      static_cast<float*>(layout.scales)[at] = __frcp_rn(scale);
+      static_cast<float*>(layout.scales)[at] = made.inverse;
     }
-    return scale;
+    return made.scale;
   }
 }
 
@@ -99,16 +105,26 @@ __device__ __forceinline__ void store_transposed(const BlockQuantizeLaunch& p, c
 /// Largest magnitudes of a thread's columns over the rows of its warp.
 template <class In>
 __device__ __forceinline__ void column_amaxes(const TilePiece<In> (&x)[kTileRows], float (&amax)[kTileWidth]) {
+  static_assert(2 * kTileLanes == kWarp && kTileRows == 4);
+  if constexpr (sizeof(In) == 2) {
+    using P = typename Pair<In>::type;
+    const auto pair = [&x](int i, int k) { return reinterpret_cast<const P*>(x[i].chunk)[k]; };
 #pragma unroll
-  for (int j = 0; j < kTileWidth; ++j) {
-    amax[j] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kTileRows; ++i) {
-      amax[j] = fmaxf(amax[j], fabsf(x[i][j]));  // drops NaN
+    for (int k = 0; k < kTileWidth / 2; ++k) {
+      P most = larger_magnitude(larger_magnitude(pair(0, k), pair(1, k)), larger_magnitude(pair(2, k), pair(3, k)));
+      most = larger_magnitude(most, __shfl_xor_sync(kWholeWarp, most, kTileLanes));
+      amax[2 * k] = fmaxf(0.0f, to_float(most.x));  // drops NaN
+      amax[2 * k + 1] = fmaxf(0.0f, to_float(most.y));
     }
+  } else {
 #pragma unroll
-    for (int distance = kTileLanes; distance < kWarp; distance *= 2) {
-      amax[j] = fmaxf(amax[j], shuffle_xor(amax[j], distance));
+    for (int j = 0; j < kTileWidth; ++j) {
+      amax[j] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < kTileRows; ++i) {
+        amax[j] = fmaxf(amax[j], fabsf(x[i][j]));
+      }
+      amax[j] = fmaxf(amax[j], shuffle_xor(amax[j], kTileLanes));
     }
   }
 }
@@ -158,10 +174,7 @@ __device__ __forceinline__ float square_factor(const BlockQuantizeLaunch& p, con
   float amax = 0.0f;
 #pragma unroll
   for (int i = 0; i < kTileRows; ++i) {
-#pragma unroll
-    for (int j = 0; j < kTileWidth; ++j) {
-      amax = fmaxf(amax, fabsf(x[i][j]));  // drops NaN
-    }
+    amax = fmaxf(amax, row_amax(x[i]));
   }
   amax = block_max(amax, scratch);
   const std::int64_t i = at.first_row / kTileSide, j = at.first_col / kTileSide;
@@ -174,26 +187,52 @@ __device__ __forceinline__ float square_factor(const BlockQuantizeLaunch& p, con
   return factor;
 }
 
-/// The scales of the rows' blocks.
+/// The scales of the rows' blocks. While lanes find the largest magnitude of a block, they share its four rows, so that each makes the
+/// scale of one of them.
 template <class In, class Out, Blocks kBlocks>
 __device__ __forceinline__ void row_factors(const BlockQuantizeLaunch& p, const TilePlace& at,
                                             const TilePiece<In> (&x)[kTileRows], float (&factor)[kTileRows]) {
   constexpr int kBlockCols = kBlocks == Blocks::mx ? kMxBlock : kTileSide;
   constexpr int kLanesOfBlock = kBlockCols / kTileWidth;
-  const std::int64_t col = at.first_col + at.col;
-  const bool first = static_cast<int>(threadIdx.x) % kLanesOfBlock == 0;
+  static_assert(kTileRows == 4 && kLanesOfBlock >= kTileRows);
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const bool odd = lane % 2 != 0, second = lane / 2 % 2 != 0;
+  float amax[kTileRows];
 #pragma unroll
   for (int i = 0; i < kTileRows; ++i) {
-    float amax = 0.0f;
-#pragma unroll
-    for (int j = 0; j < kTileWidth; ++j) {
-      amax = fmaxf(amax, fabsf(x[i][j]));  // drops NaN
-    }
-    amax = warp_reduce(amax, Larger{}, kLanesOfBlock);
-    const std::int64_t row = at.first_row + at.row + i;
-    factor[i] = make_scale<In, Out, kBlocks>(p, p.along_rows, amax, row, col / kBlockCols,
-                                             first && row < p.rows && col < p.cols);
+    amax[i] = row_amax(x[i]);
   }
+  const float upper = fmaxf(odd ? amax[2] : amax[0], shuffle_xor(odd ? amax[0] : amax[2], 1));
+  const float lower = fmaxf(odd ? amax[3] : amax[1], shuffle_xor(odd ? amax[1] : amax[3], 1));
+  float most = fmaxf(second ? lower : upper, shuffle_xor(second ? upper : lower, 2));
+#pragma unroll
+  for (int distance = kTileRows; distance < kLanesOfBlock; distance *= 2) {
+    most = fmaxf(most, shuffle_xor(most, distance));
+  }
+  const int own = (odd ? 2 : 0) + (second ? 1 : 0);
+  const std::int64_t row = at.first_row + at.row + own, col = at.first_col + at.col / kBlockCols * kBlockCols;
+  const bool writes = lane % kLanesOfBlock < kTileRows && row < p.rows && col < p.cols;
+  const float scale = make_scale<In, Out, kBlocks>(p, p.along_rows, most, row, col / kBlockCols, writes);
+#pragma unroll
+  for (int i = 0; i < kTileRows; ++i) {
+    factor[i] = __shfl_sync(kWholeWarp, scale, lane / kTileRows * kTileRows + i / 2 + i % 2 * 2);
+  }
+}
+
+/// Only the layout along rows: tiles are as high as a block of threads is, and nothing goes through shared memory.
+template <class In, class Out, Blocks kBlocks, bool kVector>
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
+    quantize_rows(const __grid_constant__ BlockQuantizeLaunch p) {
+  const std::int64_t across = (p.cols + kTileSide - 1) / kTileSide;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+  const TilePlace at{warp * kRowsOfWarp + lane / kTileLanes * kTileRows, lane % kTileLanes * kTileWidth,
+                     blockIdx.x / across * kRowTile, blockIdx.x % across * kTileSide};
+  TilePiece<In> x[kTileRows];
+  load_tile<In, kVector>(p, at, x);
+  float of_row[kTileRows];
+  row_factors<In, Out, kBlocks>(p, at, x, of_row);
+  forget_converted(x);
+  store_rows<Out, kVector>(p, at, x, of_row);
 }
 
 template <class In, class Out, Blocks kBlocks, bool kVector>
@@ -252,7 +291,9 @@ bool has_whole_accesses(const BlockQuantizeLaunch& p) {
 
 template <class In, class Out, Blocks kBlocks>
 cudaError_t launch_as(const BlockQuantizeLaunch& p, cudaStream_t stream) {
-  const std::int64_t tiles = ((p.rows + kTileSide - 1) / kTileSide) * ((p.cols + kTileSide - 1) / kTileSide);
+  const bool only_rows = kBlocks != Blocks::square && p.along_columns.codes == nullptr;
+  const std::int64_t height = only_rows ? kRowTile : kTileSide;
+  const std::int64_t tiles = ((p.rows + height - 1) / height) * ((p.cols + kTileSide - 1) / kTileSide);
   constexpr std::int64_t kMostTiles = 0x7fffffff;
   if (tiles == 0) {
     return cudaSuccess;
@@ -261,11 +302,16 @@ cudaError_t launch_as(const BlockQuantizeLaunch& p, cudaStream_t stream) {
     return cudaErrorInvalidConfiguration;
   }
   const auto grid = static_cast<unsigned>(tiles);
-  if (has_whole_accesses(p)) {
-    quantize_blocks<In, Out, kBlocks, true><<<grid, kTileThreads, 0, stream>>>(p);
-  } else {
-    quantize_blocks<In, Out, kBlocks, false><<<grid, kTileThreads, 0, stream>>>(p);
+  const bool whole = has_whole_accesses(p);
+  if constexpr (kBlocks != Blocks::square) {
+    if (only_rows) {
+      whole ? quantize_rows<In, Out, kBlocks, true><<<grid, kRowThreads, 0, stream>>>(p)
+            : quantize_rows<In, Out, kBlocks, false><<<grid, kRowThreads, 0, stream>>>(p);
+      return cudaGetLastError();
+    }
   }
+  whole ? quantize_blocks<In, Out, kBlocks, true><<<grid, kTileThreads, 0, stream>>>(p)
+        : quantize_blocks<In, Out, kBlocks, false><<<grid, kTileThreads, 0, stream>>>(p);
   return cudaGetLastError();
 }
 

@@ -33,16 +33,41 @@ struct Largest<__half> {
   static constexpr float value = 65504.0f;
 };
 
-/// An FP32 scale of codes of format Out, of elements of format In.
+/// 2^(e - 127), which is subnormal for e = 0.
+__device__ __forceinline__ float power_of(unsigned e) {
+  return __uint_as_float(e == 0 ? 1u << (kMantissaBits - 1) : e << kMantissaBits);
+}
+
+/// An FP32 scale, and RN32(1 / scale).
+struct NumberScale {
+  float scale, inverse;
+};
+
+/// Of codes of format Out, of elements of format In.
 template <class In, class Out>
-__device__ __forceinline__ float number_scale(float amax, float epsilon, bool power_of_two) {
-  const float a = fmaxf(amax, epsilon);
-  if (a == 0.0f || isinf(a)) {
-    return 1.0f;
-  }
+__device__ __forceinline__ NumberScale divided_scale(float a, bool power_of_two) {
   float scale = __fdiv_rn(Largest<Out>::value, a);
   scale = isinf(scale) ? Largest<In>::value : scale;
-  return power_of_two ? __uint_as_float(__float_as_uint(scale) & ~kMantissaMask) : scale;
+  scale = power_of_two ? __uint_as_float(__float_as_uint(scale) & ~kMantissaMask) : scale;
+  return {scale, __frcp_rn(scale)};
+}
+
+/// The same. A power of two follows from exponents: with a = m 2^e and MAX = 1.75 2^E, MAX / a is 2^(E - e) or more if m <= 1.75,
+/// and rounds to less than that otherwise, since the next larger m gives 1 - 1.14 2^-24.
+template <class In, class Out>
+__device__ __forceinline__ NumberScale number_scale(float amax, float epsilon, bool power_of_two) {
+  constexpr unsigned kMostMantissa = 3u << (kMantissaBits - 2);  // of 1.75
+  constexpr unsigned kSum = 254, kMostExponent = 254;
+  const float a = fmaxf(amax, epsilon);
+  if (a == 0.0f || isinf(a)) {
+    return {1.0f, 1.0f};
+  }
+  const unsigned bits = __float_as_uint(a), exponent = bits >> kMantissaBits;
+  const unsigned e = kSum + Largest<Out>::exponent - exponent - ((bits & kMantissaMask) > kMostMantissa ? 1 : 0);
+  if (power_of_two && exponent != 0 && e <= kMostExponent) {
+    return {__uint_as_float(e << kMantissaBits), power_of(kSum - e)};
+  }
+  return divided_scale<In, Out>(a, power_of_two);
 }
 
 /// The smallest E8M0 number at or above `value` >= 0: as cvt.rp.satfinite.ue8m0x2.f32 where devices have it.
@@ -68,11 +93,6 @@ __device__ __forceinline__ unsigned exponent_scale(float amax, bool round_up) {
   }
   const unsigned exponent = __float_as_uint(amax) >> kMantissaBits;  // that of a subnormal number is below all others
   return exponent > Largest<Out>::exponent ? exponent - Largest<Out>::exponent : 0;
-}
-
-/// 2^(e - 127), which is subnormal for e = 0.
-__device__ __forceinline__ float power_of(unsigned e) {
-  return __uint_as_float(e == 0 ? 1u << (kMantissaBits - 1) : e << kMantissaBits);
 }
 
 }  // namespace numcheck::kernels::cuda

@@ -62,6 +62,45 @@ __device__ __forceinline__ void load_tile(const BlockQuantizeLaunch& p, const Ti
   }
 }
 
+/// Two 16-bit elements at a time.
+template <class In>
+struct Pair;
+template <>
+struct Pair<__nv_bfloat16> {
+  using type = __nv_bfloat162;
+};
+template <>
+struct Pair<__half> {
+  using type = __half2;
+};
+
+/// The larger of two magnitudes, NaN dropped; of pairs, twice.
+__device__ __forceinline__ float larger_magnitude(float a, float b) {
+  return fmaxf(fabsf(a), fabsf(b));
+}
+template <class P>
+__device__ __forceinline__ P larger_magnitude(P a, P b) {
+  return __hmax2(__habs2(a), __habs2(b));
+}
+
+/// max |x| of a row's columns.
+template <class In>
+__device__ __forceinline__ float row_amax(const TilePiece<In>& x) {
+  if constexpr (sizeof(In) == 2) {
+    using P = typename Pair<In>::type;
+    const auto* pairs = reinterpret_cast<const P*>(x.chunk);
+    const P most = larger_magnitude(larger_magnitude(pairs[0], pairs[1]), larger_magnitude(pairs[2], pairs[3]));
+    return fmaxf(fmaxf(0.0f, to_float(most.x)), to_float(most.y));
+  } else {
+    float amax = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kTileWidth; ++j) {
+      amax = fmaxf(amax, fabsf(x[j]));
+    }
+    return amax;
+  }
+}
+
 /// Makes the compiler convert 16-bit elements again: as FP32 they take twice the registers, and would be spilled.
 template <class In>
 __device__ __forceinline__ void forget_converted(TilePiece<In> (&x)[kTileRows]) {
