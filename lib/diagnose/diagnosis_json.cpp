@@ -70,13 +70,14 @@ json tolerances_json(const Diagnosis& diagnosis) {
 }  // namespace
 
 json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::span<const std::string> notes) {
+  const bool is_measured = diagnosis.of != 0;  // a right result is not
   return {{"case", plan::case_to_json(subject.c)},
           {"verdict", verdict_name(diagnosis.kind)},
           {"explained", !diagnosis.passing.empty() && !diagnosis.passing.front().is_consistent_only},
           {"output", diagnosis.port},
           {"failing", diagnosis.declared.failing},
-          {"rms_error", diagnosis.rms_error},
-          {"equal_bits", diagnosis.equal_bits},
+          {"rms_error", is_measured ? json(diagnosis.rms_error) : json()},
+          {"equal_bits", is_measured ? json(diagnosis.equal_bits) : json()},
           {"causes", list_json(diagnosis.passing)},
           {"excluded", excluded_json(diagnosis)},
           {"pairs_tried", diagnosis.pairs_tried},

@@ -29,7 +29,7 @@ class Console(CliTest):
 
     def test_a_spread_of_which_no_element_is_guilty_is_called_that(self):
         text = self.shown("scale_1_01", {"mode": "fp16_acc16", "params": {"m": 64, "n": 64, "k": 192, "trans_b": True}})
-        self.assertIn("no single element of 4096 is beyond its limit; together they are", text)
+        self.assertIn("no single element of 4096 is beyond its bound; together they are off", text)
 
     def test_statistics_of_an_op_are_shown_with_its_metrics(self):
         case = {"op": "fp8_recipe", "params": {"steps": 8, "tensors": 2, "course": "spiking"}}

@@ -75,7 +75,7 @@ std::string place_of(const json& tile, bool batched) {
 std::string wrong_sentence(const json& wrong) {
   const std::int64_t count = whole(wrong, "count"), of = whole(wrong, "of");
   if (count == 0) {
-    return fmt::format("no single element of {} is beyond its limit; together they are", of);
+    return fmt::format("no single element of {} is beyond its bound; together they are off", of);
   }
   if (count == of) {
     return of == 1 ? "the only element is wrong" : fmt::format("all {} elements are wrong", of);

@@ -248,7 +248,7 @@ TEST(WrongSentence, does_not_list_where_scattered_elements_happen_to_lie) {
 }
 
 TEST(WrongSentence, of_all_and_of_none_is_honest) {
-  EXPECT_EQ(sentence(0, 4096, {}, {}), "no single element of 4096 is beyond its limit; together they are");
+  EXPECT_EQ(sentence(0, 4096, {}, {}), "no single element of 4096 is beyond its bound; together they are off");
   EXPECT_EQ(sentence(4096, 4096, lines(64, {{0, 63}}), lines(64, {{0, 63}})), "all 4096 elements are wrong");
   EXPECT_EQ(sentence(1, 1, lines(1, {{0, 0}}), lines(1, {{0, 0}})), "the only element is wrong");
 }
