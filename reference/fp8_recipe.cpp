@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cancel.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "data/delayed_scaling.hpp"
@@ -137,6 +138,7 @@ op::Values series(const op::ReferenceRequest& request) {
   core::parallel_for(places.scales, [&](std::size_t scale) {
     data::ScalingState state(history_of(history, places, scale), static_cast<float>(first.data[scale]));
     for (std::size_t step = 0; step < steps; ++step) {
+      core::throw_if_cancelled();  // a step takes as long as its history is
       const std::size_t at = places.used(step, scale);
       scales.value[at] = static_cast<double>(state.scale());
       inverses.value[at] = static_cast<double>(data::scale_inverse(state.scale()));

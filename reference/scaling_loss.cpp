@@ -103,7 +103,7 @@ std::vector<Scaled> steps_with_data(const op::FindingRequest& request) {
   std::vector<Scaled> steps;
   for (std::size_t at = 0; scales != request.outputs.end() && at < amaxes.elements(); ++at) {
     const Scaled step = {at, amaxes.data[at], scales->value[at]};
-    if (step.amax > 0 && step.scale > 0 && std::isfinite(step.amax) && std::isfinite(step.scale)) {
+    if (step.amax > 0 && step.scale >= 0 && std::isfinite(step.amax) && std::isfinite(step.scale)) {
       steps.push_back(step);
     }
   }
@@ -113,6 +113,9 @@ std::vector<Scaled> steps_with_data(const op::FindingRequest& request) {
 }  // namespace
 
 ScalingLoss scaling_loss(double largest, core::Dtype format) {
+  if (largest == 0) {
+    return {0, 1, 0};  // all is lost
+  }
   const core::DtypeInfo& info = core::dtype_info(format);
   const int top = std::ilogb(info.max_finite) - info.fraction_bits;  // exponent of the largest number's last bit
   const double beyond = info.max_finite + std::ldexp(0.5, top);      // halfway to the number that would come next

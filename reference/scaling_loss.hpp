@@ -15,7 +15,7 @@ struct ScalingLoss {
   double sqnr_db = 0;    ///< 10 log10(sum x^2 / sum error^2); infinite if there is no error
 };
 
-/// Precondition: 0 < largest < infinity.
+/// Precondition: 0 <= largest < infinity. A scale of 0 leaves 0.
 [[nodiscard]] ScalingLoss scaling_loss(double largest, core::Dtype format);
 
 /// Scaled amaxes whose data lose at most 3 dB of the SQNR that data have whose largest magnitude is the format's largest number.

@@ -93,10 +93,12 @@ void SegmentReader::copy(std::int64_t first, std::size_t count, std::size_t padd
   if (!rows_.unrounded.empty()) {
     std::ranges::transform(rows_.unrounded.subspan(begin, count), unrounded_.begin(), scaled);
   }
-  if (!rows_.terms.empty()) {
+  if (rows_.terms.empty()) {
+    std::copy_n(magnitude_.begin(), count, terms_.begin());
+  } else {
     std::ranges::copy(rows_.terms.subspan(begin, count), terms_.begin());
-    std::fill(terms_.begin() + count, terms_.begin() + padded, 0.0F);
   }
+  std::fill(terms_.begin() + count, terms_.begin() + padded, 0.0F);
   std::fill(got_.begin() + count, got_.begin() + padded, 0.0);
   std::fill(expected_.begin() + count, expected_.begin() + padded, 0.0);
   std::fill(unrounded_.begin() + count, unrounded_.begin() + padded, 0.0);

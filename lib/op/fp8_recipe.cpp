@@ -19,12 +19,19 @@ Port derived(Port port) {
   return port;
 }
 
+/// Of the other courses, the history is empty whatever is drawn.
+bool draws_history(const Fp8RecipeParams& p) {
+  return p.course == "restart_with_state" || p.course == "calibration";
+}
+
 std::vector<Port> ports(const Params& values, const Mode&) {
   const auto p = from_params<Fp8RecipeParams>(values);
   Port scale = dense_port("scale", Role::input, kFp32, p.modules, p.tensors, "scales of the first step");
   scale.fill = Fill::computed;
+  Port history = history_port("history", Role::input, p, "amaxes of earlier steps");
+  history.fill = draws_history(p) ? Fill::derived : Fill::computed;
   std::vector<Port> list = {
-      derived(history_port("history", Role::input, p, "amaxes of earlier steps")), scale,
+      history, scale,
       derived(dense_port("amaxes", Role::input, kFp32, p.steps, p.scales(), "largest magnitudes of every step"))};
   if (p.reduces()) {
     list.push_back(derived(dense_port("reduced", Role::input, kFp32, p.steps, p.scales(), "the larger of two ranks'")));

@@ -1,5 +1,10 @@
 #include "op/quantize.hpp"
 
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "op/mxfp8.hpp"
 #include "op/output_format.hpp"
 
@@ -34,11 +39,18 @@ std::vector<std::string> check_quantize(const Params& values, const Mode&) {
     mistakes.push_back("quantize: scale applies to the recipe tensor only; scales of blocks follow from x");
   }
   const bool follows = recipe != QuantizeRecipe::mxfp8 && p.scale == 0;
+  const std::string_view remedy = recipe == QuantizeRecipe::mxfp8 ? "; those of mxfp8 are powers of two by themselves"
+                                                                  : ": set scale to 0, or leave it out";
   if (!follows && p.epsilon != 0) {
-    mistakes.push_back("quantize: epsilon applies to FP32 scales that follow from an amax only");
+    mistakes.push_back(fmt::format("quantize: epsilon applies to FP32 scales that follow from an amax{}", remedy));
   }
   if (!follows && p.power_of_two != "default") {
-    mistakes.push_back("quantize: power_of_two applies to FP32 scales that follow from an amax only");
+    mistakes.push_back(fmt::format("quantize: power_of_two applies to FP32 scales that follow from an amax{}", remedy));
+  }
+  for (const auto& [name, number] : {std::pair("scale", p.scale), std::pair("epsilon", p.epsilon)}) {
+    if (number != 0 && static_cast<float>(number) == 0) {
+      mistakes.push_back(fmt::format("quantize: {} is an FP32 number, which does not hold {:g}", name, number));
+    }
   }
   if (recipe != QuantizeRecipe::block_1x128 && p.scale_layout != "gemm_ready") {
     mistakes.push_back("quantize: only the scales of block_1x128 can be compact");

@@ -22,10 +22,11 @@ bool tells(const tolerance::Fake& fake) {
   return fake.outcome == tolerance::Fake::Outcome::rejected && fake.name != "nan" && fake.name != "infinity";
 }
 
-/// Not by bits, nor by statistics alone, as draws are.
+/// Not by bits; and what follows from draws of the device has no fakes.
 bool judged_by_bounds(const OutputResult& output) {
   const std::string_view bound = tolerance::gate_name(tolerance::Gate::bound);
-  return std::ranges::find(output.criteria, bound, &tolerance::Criterion::name) != output.criteria.end();
+  return !output.certificate.fakes.empty() &&
+         std::ranges::find(output.criteria, bound, &tolerance::Criterion::name) != output.criteria.end();
 }
 
 /// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".

@@ -38,6 +38,11 @@ void multiply(const op::GemmParams& p, const FakeBackend& backend, std::span<con
   const PortMemory& a = memory_named(ports, "a");
   const PortMemory& b = memory_named(ports, "b");
   const PortMemory& d = memory_named(ports, "d");
+  double scale = p.alpha;
+  for (const PortMemory& port : ports) {
+    const bool is_operands = port.port->role == op::Role::scale && (port.port->of == "a" || port.port->of == "b");
+    scale *= is_operands ? read_element(*port.port, port.data, 0, 0, 0) : 1;
+  }
   const auto addend = std::ranges::find_if(ports, [](const auto& m) { return m.port->name == "c"; });
   const auto out = std::ranges::find_if(ports, [](const auto& m) { return m.port->name == "d_amax"; });
   // Like atomicMax: the caller must have set it to zero.
@@ -51,7 +56,7 @@ void multiply(const op::GemmParams& p, const FakeBackend& backend, std::span<con
               round_operand(read_element(*a.port, a.data, batch, p.trans_a ? t : i, p.trans_a ? i : t), backend.first) *
               round_operand(read_element(*b.port, b.data, batch, p.trans_b ? j : t, p.trans_b ? t : j), backend.second);
         }
-        double z = p.alpha * sum;
+        double z = scale * sum;
         if (addend != ports.end()) {
           z += p.beta * read_element(*addend->port, addend->data, batch, i, j);
         }

@@ -91,6 +91,7 @@ TEST(Special, overflow_threshold) {
   Problem p = quiet(Dtype::fp16);
   p.model = {};
   p.model.bound_absolute = 4;  // B = 4 + 16 (half an ulp there)
+  p.model.var_absolute = 4;    // which V does not narrow
   EXPECT_EQ(with(p, 70000, kInf).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, -70000, -kInf).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, 70000, 65504).nonfinite_mismatch, 1U);
@@ -104,6 +105,11 @@ TEST(Special, overflow_threshold) {
   EXPECT_EQ(with(p, 65519, 65504).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, 65519, 65504).exact_mismatch, 0U);
   EXPECT_EQ(with(p, 65519, 65504).finite, 65U);
+  p.model.var_absolute = 0.01;  // 0.1 times lambda, which is 4 or so, times kappa = 3
+  EXPECT_EQ(with(p, 65517, kInf).nonfinite_mismatch, 1U) << "errors do not reach as far as B";
+  EXPECT_EQ(with(p, 65519.5, kInf).nonfinite_mismatch, 0U);
+  p.model.one_error = true;
+  EXPECT_EQ(with(p, 65517, kInf).nonfinite_mismatch, 0U) << "then only B says how large errors are";
 }
 
 TEST(Special, the_largest_number_does_not_overflow_where_nothing_is_computed) {
@@ -121,6 +127,7 @@ TEST(Special, an_overflow_whose_sign_is_unknown) {
   Problem p = quiet(Dtype::fp16);
   p.model = {};
   p.model.bound_absolute = 1e6;
+  p.model.var_absolute = 1e12;
   EXPECT_EQ(with(p, 2e5, -kInf).nonfinite_mismatch, 0U) << "a correct kernel may have been below -65520";
   EXPECT_EQ(with(p, 2e5, 3).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, 2e5, kNan).nonfinite_mismatch, 1U);

@@ -142,7 +142,7 @@ TEST(Console, a_warning_is_shown_like_a_failure) {
   const std::string text = views::render_warnings(report_of({record}), {});
   EXPECT_TRUE(has(text, "WARN  gemm/m=8,n=4,k=64/fp16/cublaslt   #")) << text;
   EXPECT_TRUE(has(text, "otherwise this would fail: G2 rms 12 > 4")) << text;
-  EXPECT_TRUE(has(text, "no single element of 32 is beyond its limit")) << text;
+  EXPECT_TRUE(has(text, "no single element of 32 is beyond its bound")) << text;
   EXPECT_TRUE(has(text, "worst at [3,1]: got 1.0078125")) << text;
   EXPECT_TRUE(has(text, "run again: te-numcheck run plan.json --case 1")) << text;
   EXPECT_EQ(views::render_notes(report_of({record}), {}), "") << "not once more as a reason";

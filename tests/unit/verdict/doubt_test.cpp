@@ -24,8 +24,10 @@ TEST(Doubt, of_outputs_that_are_empty_or_mostly_not_finite) {
 TEST(Doubt, of_outputs_that_are_mostly_error) {
   OutputResult out = output(100, 100);
   out.statistics.arithmetic.rel_l2 = 0.9;
-  EXPECT_EQ(doubt_about(out, true, {}), "") << "not judged by bounds: bits, or draws";
+  EXPECT_EQ(doubt_about(out, true, {}), "") << "judged bit for bit";
   out.criteria.push_back({"G1 bound", 0.5, 1, true, ""});
+  EXPECT_EQ(doubt_about(out, true, {}), "") << "no fakes: the device draws";
+  out.certificate.fakes = {{"zeros", tolerance::Fake::Outcome::rejected, ""}};
   EXPECT_EQ(doubt_about(out, true, {}),
             "d: a relative L2 error of 0.9 is within the bounds, so the output holds little of the result");
   EXPECT_EQ(doubt_about(out, false, {}), "") << "only the main output";
