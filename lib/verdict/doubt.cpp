@@ -22,11 +22,13 @@ bool tells(const tolerance::Fake& fake) {
   return fake.outcome == tolerance::Fake::Outcome::rejected && fake.name != "nan" && fake.name != "infinity";
 }
 
-/// Not by bits; and what follows from draws of the device has no fakes.
+/// Not by bits; and what follows from draws of the device, which gates of its own judge, is not faked by zeros.
 bool judged_by_bounds(const OutputResult& output) {
-  const std::string_view bound = tolerance::gate_name(tolerance::Gate::bound);
-  return !output.certificate.fakes.empty() &&
-         std::ranges::find(output.criteria, bound, &tolerance::Criterion::name) != output.criteria.end();
+  const auto has = [](const auto& list, std::string_view name, auto member) {
+    return std::ranges::find(list, name, member) != list.end();
+  };
+  return has(output.certificate.fakes, "zeros", &tolerance::Fake::name) &&
+         has(output.criteria, tolerance::gate_name(tolerance::Gate::bound), &tolerance::Criterion::name);
 }
 
 /// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".
