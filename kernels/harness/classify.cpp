@@ -70,6 +70,11 @@ Factors factors_of(const op::GemmParams& p) {
   return {beside, both - beside};
 }
 
+/// What probe i is multiplied by. The last one stays beyond FP16's range.
+int exponent_of(const Factors& factors, std::size_t i) {
+  return i == kRangeProbe ? std::max(factors.of_probes, 0) : factors.of_probes;
+}
+
 float power_of_two(int exponent) {
   return std::ldexp(1.0F, exponent);
 }
@@ -94,7 +99,7 @@ class Prober {
     for (std::size_t done = 0; done < got.size();) {
       const std::size_t count = std::min(available, got.size() - done);
       for (std::size_t i = 0; i < count; ++i) {
-        put(first, i, sign() * kProbeValues[done + i] * power_of_two(factors.of_probes));
+        put(first, i, sign() * kProbeValues[done + i] * power_of_two(exponent_of(factors, done + i)));
       }
       launch(first, got.subspan(done, count));
       done += count;
@@ -103,7 +108,11 @@ class Prober {
 
   [[nodiscard]] Classification classify(std::span<const float, kProbeValues.size()> got) const {
     const Factors factors = factors_of(params_);
-    return classify_values(got,
+    std::array<float, kProbeValues.size()> alike{};
+    for (std::size_t i = 0; i < alike.size(); ++i) {
+      alike.at(i) = got[i] * power_of_two(factors.of_probes - exponent_of(factors, i));
+    }
+    return classify_values(alike,
                            sign() * static_cast<float>(std::ldexp(params_.alpha, factors.beside + factors.of_probes)));
   }
 
