@@ -15,7 +15,9 @@ namespace numcheck::verdict {
 namespace {
 
 constexpr double kMinJudged = 0.99;
-constexpr double kLost = 0.5;  ///< relative L2 error of an output that is mostly lost
+/// Relative L2 error of an output that is mostly lost: of zeros it is 1. A larger one is that of a few elements whose terms cancel, or
+/// of which nothing is known, and says nothing of the others.
+constexpr double kLost = 0.5, kMostLost = 1.5;
 
 /// Whether it was told from the reference by its numbers. NaN and infinities are told from any number.
 bool tells(const tolerance::Fake& fake) {
@@ -66,7 +68,8 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
       std::ranges::none_of(output.certificate.fakes, tells)) {
     return output.port + ": no other number could be told from this single one, so passing proves nothing";
   }
-  if (is_main && s.elements > 1 && s.arithmetic.rel_l2 >= kLost && judged_by_bounds(output)) {
+  if (is_main && s.elements > 1 && s.arithmetic.rel_l2 >= kLost && s.arithmetic.rel_l2 <= kMostLost &&
+      judged_by_bounds(output)) {
     return fmt::format(
         "{}: a relative L2 error of {:.3g} is within the bounds, so the output holds little of the result", output.port,
         s.arithmetic.rel_l2);

@@ -31,6 +31,8 @@ TEST(Doubt, of_outputs_that_are_mostly_error) {
   EXPECT_EQ(doubt_about(out, true, {}),
             "d: a relative L2 error of 0.9 is within the bounds, so the output holds little of the result");
   EXPECT_EQ(doubt_about(out, false, {}), "") << "only the main output";
+  out.statistics.arithmetic.rel_l2 = 1e30;
+  EXPECT_EQ(doubt_about(out, true, {}), "") << "of one element";
   out.statistics.arithmetic.rel_l2 = 0.4;
   EXPECT_EQ(doubt_about(out, true, {}), "");
 }
