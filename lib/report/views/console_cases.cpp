@@ -142,7 +142,7 @@ std::string render_notes(const json& report, const ConsoleOptions& options) {
     if (status == "pass" || status == "warn" || status == "xfail" || is_failure(record) || reason.empty()) {
       continue;
     }
-    const std::string line = status + ": " + reason;
+    const std::string line = fmt::format("{}: {}", status, reason);
     const auto at = std::ranges::find(reasons, line, &std::pair<std::string, std::size_t>::first);
     if (at == reasons.end()) {
       reasons.emplace_back(line, 1);
