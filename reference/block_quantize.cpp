@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "data/scaling.hpp"
 #include "reference/cast_kernels.hpp"
 #include "reference/casts.hpp"
 #include "reference/exact_output.hpp"
@@ -118,7 +119,7 @@ BlockScale BlockRule::operator()(double amax) const {
     return {std::ldexp(1.0F, kBias - e), std::ldexp(1.0F, e - kBias)};
   }
   const float scale = rule_.scale_for(amax);
-  return {scale, scale_inverse(scale)};
+  return {scale, data::scale_inverse(scale)};
 }
 
 BlockCodes block_codes(std::span<const double> x, const op::BlockLayout& layout, const BlockRule& rule) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "data/scaling.hpp"
 #include "reference/block_quantize.hpp"
 #include "reference/casts.hpp"
 #include "reference/exact_output.hpp"
@@ -77,7 +78,8 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
   }
   result.outputs.insert(result.outputs.begin(), std::move(q));
   result.outputs.push_back(scalar_output("amax", amax_of(elements_of(x))));
-  result.outputs.push_back(scalar_output("scale_inv", static_cast<double>(scale_inverse(static_cast<float>(scale)))));
+  result.outputs.push_back(
+      scalar_output("scale_inv", static_cast<double>(data::scale_inverse(static_cast<float>(scale)))));
   return result;
 }
 

@@ -28,10 +28,6 @@ float ScaleRule::scale_for(double amax) const {
   return power_of_two ? power_below(scale) : scale;
 }
 
-float scale_inverse(float scale) {
-  return 1.0F / scale;
-}
-
 int block_exponent(double amax, core::Dtype codes, bool up) {
   const double largest = core::dtype_info(codes).max_finite;
   if (amax == 0) {

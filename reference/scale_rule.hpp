@@ -16,9 +16,6 @@ struct ScaleRule {
   [[nodiscard]] float scale_for(double amax) const;
 };
 
-/// RN32(1 / scale).
-[[nodiscard]] float scale_inverse(float scale);
-
 /// e of the E8M0 scale 2^(e - 127) of a block of MXFP8 codes, from 0 to 254. `up`: rounded up, else as in OCP MX.
 [[nodiscard]] int block_exponent(double amax, core::Dtype codes, bool up);
 

@@ -11,8 +11,8 @@ namespace {
 constexpr int kRowThreads = 256;
 constexpr int kRowsOfWarp = kWarp / kTileLanes * kTileRows;
 constexpr int kRowTile = kRowThreads / kWarp * kRowsOfWarp;
-constexpr int kRowBlocks =
-    4;  // per multiprocessor: more of them have too few registers, and take up to twice as long on an H200
+/// Per multiprocessor. More of them have too few registers, and take up to twice as long on an H200.
+constexpr int kRowBlocks = 4;
 
 /// The scale of one block: stores it, and gives what its elements are multiplied by.
 template <class In, class Out, Blocks kBlocks>

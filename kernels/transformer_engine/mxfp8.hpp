@@ -25,8 +25,8 @@ namespace numcheck::kernels::transformer_engine {
 /// The same of the case's output: what Operands::extra must hold.
 [[nodiscard]] std::size_t mxfp8_scratch(const Call& call, const op::Mxfp8Names& names);
 
-/// The output of one launch, or the input of one. The library expects scales padded to multiples of 128 and 4 rows and columns, so they are
-/// in scratch memory until they are copied to their ports.
+/// The output of one launch, or the input of one. The library expects scales padded to multiples of 128 and 4 rows and columns,
+/// so they are in scratch memory until they are copied to their ports.
 class Mxfp8Tensor {
  public:
   Mxfp8Tensor(Operands& operands, const op::Mxfp8Names& names);

@@ -56,10 +56,9 @@ struct Conversion {
 /// "TF32, to nearest even".
 [[nodiscard]] std::string describe(const Conversion& conversion);
 
-/// What gelu, applied to a sum z last, adds to its errors: at most bound |z|, with a variance of variance z^2, all of which may be
-/// one error of that size.
+/// What gelu, applied to a sum z last, adds to its errors: at most bound |z|.
 struct GeluErrors {
-  double bound = 0, variance = 0;
+  double bound = 0;
 };
 
 /// Per element, with A = magnitude, S2 = deviation^2, y = value, before output rounding:
@@ -130,8 +129,8 @@ struct ErrorModel {
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
   /// y = gelu(z), and the reference has z (op::OutputValues::argument): errors of z count by |gelu'|, which is next to 0 where
-  /// gelu is flat, and gelu's own are these. bound_magnitude and var_magnitude contain them, as |z| <= A and |gelu'| is at most
-  /// 1.13 times 1; verdict::Expectation has A and S2 for each z.
+  /// gelu is flat, and gelu's own are these. bound_magnitude contains them, as |z| <= A; verdict::Expectation has A and S2 for
+  /// each z.
   std::optional<GeluErrors> gelu;
   std::optional<Spacing> spacing;  ///< of results in FP32; nothing if it is not known
   std::string source;              ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"

@@ -268,9 +268,9 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
   model.slope_magnitude += model.cancelled * ((factors + addends) * u + lost);
   if (gelu) {
     // |x| (2.5 (1 - t^2) |z| + 1 + 2 sigma(2z)) + |y| <= 5 |x| <= 5 A: section 5.5; 1 + t cancels in the negative tail.
-    model.gelu = model::GeluErrors{.bound = 5 * u32, .variance = std::pow(5 * u32, 2) / 3};
+    model.gelu = model::GeluErrors{.bound = 5 * u32};
     model.bound_magnitude += model.gelu->bound;
-    model.var_magnitude += model.gelu->variance;
+    model.var_magnitude += std::pow(model.gelu->bound, 2) / 3;
     model.slope_slack += 4 * u32;  // its constants are rounded once for all elements
     model.lost_alike = true;       // 1 + t is 0 for every z below -5.5, and one number for many above it
   }

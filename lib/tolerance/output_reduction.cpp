@@ -62,7 +62,6 @@ model::ErrorModel with_approximate_tanh(model::ErrorModel model) {
   model.var_magnitude += kError * kError / 3;
   if (model.gelu.has_value()) {
     model.gelu->bound += kError;
-    model.gelu->variance += kError * kError / 3;
   }
   model.slope_slack += kError;  // the error is a function of z: if z hardly varies, it is the same in all elements
   model.source += ", an approximate tanh";
