@@ -222,6 +222,12 @@ std::string own_gates(const prepare::CatalogRow& row) {
   return text;
 }
 
+std::string statistics_list(const op::Op& op) {
+  return op.statistics.empty()
+             ? ""
+             : fmt::format("\nstatistics, which a plan's tolerance may limit\n{}\n", fmt::join(op.statistics, ", "));
+}
+
 }  // namespace
 
 std::string mode_doc(const op::Mode& mode, const op::Op& op) {
@@ -239,10 +245,11 @@ std::string mode_doc(const op::Mode& mode, const op::Op& op) {
 
 std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   const op::Op& op = *row.op;
-  return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}{}", op.name,
+  return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}{}{}", op.name,
                      op.summary, op.formula, op.source, row.reference.version,
                      fmt::join(prepare::backend_names(row), ", "), ports_table(op, colour), params_table(op, colour),
-                     modes_table(op, colour), distributions_table(colour), gates_table(), own_gates(row));
+                     modes_table(op, colour), distributions_table(colour), gates_table(), own_gates(row),
+                     statistics_list(op));
 }
 
 }  // namespace numcheck::app

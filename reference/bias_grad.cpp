@@ -20,7 +20,11 @@ namespace {
 
 using tolerance::Sum;
 
-constexpr std::size_t kColumnsPerTask = 32;
+/// Few long columns are shared out one by one.
+std::size_t columns_per_task(std::size_t hidden) {
+  constexpr std::size_t kMost = 32;
+  return std::clamp<std::size_t>(hidden / static_cast<std::size_t>(core::thread_count()), 1, kMost);
+}
 
 /// g of one element: the exact value with the error of the declared arithmetic.
 Tracked term(std::optional<op::Activation> fused, double dy, double x, bool values_only) {
@@ -95,7 +99,7 @@ op::Values values(const op::ReferenceRequest& request) {
   TrackedOutput dx("dx", fused.has_value() ? dy.elements() : 0, request.values_only);
   TrackedOutput dbias("dbias", hidden, request.values_only);
   dbias.keep_terms(rows);
-  core::parallel_chunks(hidden, kColumnsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+  core::parallel_chunks(hidden, columns_per_task(hidden), [&](std::size_t, std::size_t begin, std::size_t end) {
     std::vector<Column> columns(end - begin);
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = begin; j < end; ++j) {

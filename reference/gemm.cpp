@@ -18,6 +18,7 @@
 #include "reference/gemm_projection.hpp"
 #include "reference/gemm_replay.hpp"
 #include "reference/gemm_sampled.hpp"
+#include "reference/gemm_scales.hpp"
 #include "reference/gemm_yardsticks.hpp"
 #include "reference/matmul.hpp"
 #include "reference/mistakes.hpp"
@@ -40,7 +41,7 @@ class Amax {
   double value_ = 0;
 };
 
-/// Turns the sums of products of one tile into D, and keeps those that gelu is applied to, unless `z` is null; returns max |D|.
+/// Turns the sums of products of one tile into D, and keeps those that relu or gelu is applied to, unless `z` is null; returns max |D|.
 double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, double* d, float* z) {
   const bool is_plain = g.product_scale == 1 && g.c == nullptr && g.bias == nullptr && epilogue == Epilogue::none;
   if (is_plain && !g.has_amax) {
@@ -65,7 +66,7 @@ double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, d
 op::Values gemm_sampled_values(const GemmOperands& g, Epilogue epilogue, const std::vector<std::int64_t>& indices) {
   const std::vector<double> sums = sampled_products(g.shape, g.a, g.b, indices);
   core::Buffer<double> d(indices.size());
-  core::Buffer<float> z(epilogue == Epilogue::gelu ? indices.size() : 0);
+  core::Buffer<float> z(epilogue == Epilogue::none ? 0 : indices.size());
   for (std::size_t s = 0; s < indices.size(); ++s) {
     const double sum = affine(g, sums[s], indices[s], indices[s] % g.shape.n);
     if (!z.empty()) {
@@ -87,7 +88,7 @@ op::Values gemm_values(const op::ReferenceRequest& request) {
     return gemm_sampled_values(g, epilogue, request.sample.indices);
   }
   core::Buffer<double> d(static_cast<std::size_t>(g.outputs()));
-  core::Buffer<float> z(epilogue == Epilogue::gelu ? d.size() : 0);
+  core::Buffer<float> z(epilogue == Epilogue::none ? 0 : d.size());
   Amax amax;
   const auto finish = [&](const Tile& tile) {
     amax.merge(finish_tile(g, epilogue, tile, d.data(), z.empty() ? nullptr : z.data()));
@@ -131,7 +132,7 @@ bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const doubl
 //
 // values() returns port `d` and, for an FP8 output, `d_amax` (one element, max |D| over elements that are not NaN; 0
 // if there are none). A sample does not determine a maximum: with one, `d_amax` is left out.
-// With gelu, Z comes along as the port's `argument`, in FP32.
+// With relu and gelu, Z comes along as the port's `argument`, in FP32.
 // The product is made in double, or in FP32 where that rounds nothing, as in the exact leg (exact_product.hpp).
 // 64 outputs of every result are recomputed in twofold arithmetic; a disagreement beyond k 2^-53 A throws
 // core::InternalError, as do inputs that do not fit the parameters.
@@ -158,6 +159,7 @@ op::Reference gemm_reference() {
   reference.mistakes = &gemm_mistakes;
   reference.version = version;
   reference.exact_holds = &gemm_exact_holds;
+  reference.derive = &derive_gemm_scales;
   reference.project = &gemm_projection;
   reference.diagnose = [](const op::FindingRequest& request) {
     std::vector<op::Finding> findings = gemm_diagnosis(request);

@@ -8,6 +8,8 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/field.hpp"
+#include "op/gemm_scaling.hpp"
+#include "reference/gemm_scales.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -38,6 +40,17 @@ void check_sample(const op::Sample& sample, std::int64_t outputs) {
   }
 }
 
+/// Replaces codes by what they stand for. Wherever nothing is multiplied they are not read.
+void dequantise(const op::ReferenceRequest& request, const op::Operand& a, const op::Operand& b, GemmOperands& g) {
+  const auto values = [&](const op::Operand& codes, const op::BlockLayout& layout) {
+    return std::make_shared<const core::Buffer<double>>(
+        dequantised(codes, op::operand_named(request.inputs, layout.scales), layout));
+  };
+  g.dequantised = {values(a, op::scales_of_a(g.params)), values(b, op::scales_of_b(g.params))};
+  g.a.data = g.dequantised[0]->data();
+  g.b.data = g.dequantised[1]->data();
+}
+
 bool is_finite(const double* values, std::int64_t size) {
   std::atomic<bool> finite = true;
   constexpr std::size_t kChunk = std::size_t{1} << 16;
@@ -61,6 +74,9 @@ GemmOperands gemm_operands(const op::ReferenceRequest& request) {
   g.a = {a.data, p.trans_a};
   g.b = {b.data, p.trans_b};
   g.product_scale = p.alpha * a.scale * b.scale;
+  if (op::has_line_scales(p)) {
+    dequantise(request, a, b, g);
+  }
   if (p.beta != 0) {
     const op::Operand& c = operand_of(request, "c", p.batch, p.m, p.n);
     g.c = c.data;

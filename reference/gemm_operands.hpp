@@ -1,8 +1,11 @@
 // What the parts of the GEMM reference share: checked operands, and the formula outside the product.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 
+#include "core/buffer.hpp"
 #include "op/gemm.hpp"
 #include "op/reference.hpp"
 #include "reference/matmul.hpp"
@@ -21,6 +24,8 @@ struct GemmOperands {
   double c_scale = 1;            ///< beta sC
   double bias_scale = 1;
   bool has_amax = false;  ///< the output is FP8
+  /// A and B where rows or blocks have scales of their own, multiplied by them; otherwise null.
+  std::array<std::shared_ptr<const core::Buffer<double>>, 2> dequantised;
 
   [[nodiscard]] std::int64_t outputs() const noexcept { return shape.batch * shape.m * shape.n; }
 };

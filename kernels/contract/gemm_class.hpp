@@ -19,13 +19,14 @@ namespace numcheck::kernels {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
   const std::int64_t rest = p.k % k_tile;
   const std::int64_t tiles = (p.k + k_tile - 1) / k_tile;
-  return fmt::format(
-      "{} {} {}{}{}{}{}{}{} rest {}{}", call.c->mode->name, p.output, p.trans_a ? 'T' : 'N', p.trans_b ? 'T' : 'N',
-      p.beta == 0  ? ""
-      : p.in_place ? " in place"
-                   : " C",
-      p.bias ? " bias" : "", p.epilogue == "none" ? "" : " " + p.epilogue, p.batch > 1 ? " batch" : "",
-      p.accumulate == "default" ? "" : " " + p.accumulate, rest & -rest, tiles % slices == 0 ? "" : " uneven");
+  return fmt::format("{} {} {}{}{}{}{}{}{}{} rest {}{}", call.c->mode->name, p.output, p.trans_a ? 'T' : 'N',
+                     p.trans_b ? 'T' : 'N',
+                     p.beta == 0  ? ""
+                     : p.in_place ? " in place"
+                                  : " C",
+                     p.bias ? " bias" : "", p.epilogue == "none" ? "" : " " + p.epilogue, p.batch > 1 ? " batch" : "",
+                     p.accumulate == "default" ? "" : " " + p.accumulate, p.scaling == "tensor" ? "" : " " + p.scaling,
+                     rest & -rest, tiles % slices == 0 ? "" : " uneven");
 }
 
 }  // namespace numcheck::kernels

@@ -10,6 +10,7 @@
 #include "kernels/cublas_support/algorithm_text.hpp"
 #include "kernels/cublas_support/types.hpp"
 #include "kernels/cublaslt/problem.hpp"
+#include "kernels/cublaslt/scale_modes.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "op/gemm.hpp"
 
@@ -94,7 +95,11 @@ std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version)
       (!cublas_support::knows_compute(mode.compute) || library_version < kFirstWithBf16x9)) {
     return "FP32 emulation with BF16 products needs cuBLAS 12.9 or newer";
   }
-  return mode.scaled ? fp8_obstacle(call, p, sm) : std::string();
+  if (!mode.scaled) {
+    return {};
+  }
+  std::string obstacle = fp8_obstacle(call, p, sm);
+  return obstacle.empty() ? scale_obstacle(p, sm, library_version) : obstacle;
 }
 
 Support gemm_support(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,

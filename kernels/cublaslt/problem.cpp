@@ -6,6 +6,7 @@
 #include "core/codec.hpp"
 #include "kernels/contract/ports.hpp"
 #include "kernels/cublas_support/types.hpp"
+#include "kernels/cublaslt/scale_modes.hpp"
 
 namespace numcheck::kernels::cublaslt {
 namespace {
@@ -84,6 +85,7 @@ LtProblem::LtProblem(const cublas_support::CublasLt& lt, const Call& call, const
     for (const op::Port& port : ports_) {
       stand_ins.push_back({&port, const_cast<std::byte*>(scratch)});
     }
+    set_scale_modes(params_, desc_);
     set_scale_pointers(stand_ins);
   }
 }

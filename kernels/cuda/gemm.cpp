@@ -12,11 +12,12 @@
 #include "kernels/cuda/storage.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/cuda_support/check.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
 
-constexpr std::array<std::string_view, 4> kModes = {"fp32", "fp32_pedantic", "bf16", "fp16"};
+constexpr std::array<std::string_view, 6> kModes = {"fp32", "fp32_pedantic", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
 
 MatrixView view_of(std::span<const PortMemory> ports, std::string_view name) {
   const PortMemory* memory = find_port(ports, name);
@@ -32,6 +33,32 @@ Epilogue epilogue_of(const op::GemmParams& params) {
     return Epilogue::relu;
   }
   return params.epilogue == "gelu" ? Epilogue::gelu : Epilogue::none;
+}
+
+/// The only scale of an operand.
+ScaleView scale_of_all(std::span<const PortMemory> ports, std::string_view name) {
+  return {reinterpret_cast<const float*>(first_element(find_port(ports, name)))};
+}
+
+ScaleView view_of(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
+  ScaleView view = scale_of_all(ports, layout.scales);
+  const std::int64_t ld = find_port(ports, layout.scales)->port->ld;
+  view.lines = layout.block_rows;
+  view.by_line = layout.scales_transposed ? 1 : ld;
+  view.by_part = layout.scales_transposed ? ld : 1;
+  return view;
+}
+
+void set_scales(const op::GemmParams& p, std::span<const PortMemory> ports, GemmLaunch& launch) {
+  if (op::has_line_scales(p)) {
+    launch.a_scales = view_of(ports, op::scales_of_a(p));
+    launch.b_scales = view_of(ports, op::scales_of_b(p));
+    launch.products = op::scaled_products(p);
+  } else if (find_port(ports, "a_scale_inv") != nullptr) {
+    launch.a_scales = scale_of_all(ports, "a_scale_inv");
+    launch.b_scales = scale_of_all(ports, "b_scale_inv");
+    launch.products = std::max<std::int64_t>(p.k, 1);
+  }
 }
 
 GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports) {
@@ -50,16 +77,21 @@ GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports)
   launch.c = view_of(ports, p.in_place ? "d" : "c");
   launch.d = view_of(ports, "d");
   launch.bias = view_of(ports, "bias");
+  set_scales(p, ports, launch);
   return launch;
 }
 
 std::string gemm_obstacle(const Call& call) {
   if (std::ranges::find(kModes, call.c->mode->name) == kModes.end()) {
     return fmt::format(
-        "te-numcheck's own kernel computes in FP32 only, for the modes fp32, fp32_pedantic, bf16 and fp16, not {}",
+        "te-numcheck's own kernel computes in FP32 only, for the modes fp32, fp32_pedantic, bf16, fp16, fp8_e4m3 and "
+        "fp8_hybrid, not {}",
         call.c->mode->name);
   }
-  return {};
+  const auto p = op::from_params<op::GemmParams>(call.c->params);
+  return core::is_fp8(op::gemm_output_dtype(p, *call.c->mode))
+             ? "te-numcheck's own kernel has no FP8 outputs of products: set output to fp32, bf16 or fp16"
+             : "";
 }
 
 Algorithm gemm_algorithm(cuda_support::CudaDevice& device, const Call& call) {
@@ -80,7 +112,8 @@ Algorithm gemm_algorithm(cuda_support::CudaDevice& device, const Call& call) {
 
 }  // namespace
 
-// Only the modes fp32, fp32_pedantic, bf16 and fp16: computed in FP32, the others would not be what their names say.
+// Only modes whose promises FP32 sums keep: computed in FP32, the others would not be what their names say. FP8 codes are
+// converted to FP32, so that every device multiplies them, in all layouts.
 const Binding& gemm() {
   static const CudaBinding binding{{"cuda", "gemm", kArithmetic}, &gemm_obstacle, &gemm_algorithm};
   return binding;

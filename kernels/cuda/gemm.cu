@@ -1,6 +1,4 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+#include "kernels/cuda/element.cuh"
 #include "kernels/cuda/gemm_kernel.hpp"
 
 namespace numcheck::kernels::cuda {
@@ -10,26 +8,6 @@ constexpr int kTile = 64;     // rows and columns of D per block
 constexpr int kDepth = 16;    // steps of k per pass through shared memory
 constexpr int kThreads = 16;  // threads per block along each side
 constexpr int kPerThread = kTile / kThreads;
-
-__device__ float to_float(float value) {
-  return value;
-}
-__device__ float to_float(__nv_bfloat16 value) {
-  return __bfloat162float(value);
-}
-__device__ float to_float(__half value) {
-  return __half2float(value);
-}
-
-__device__ void store(float* to, float value) {
-  *to = value;
-}
-__device__ void store(__nv_bfloat16* to, float value) {
-  *to = __float2bfloat16_rn(value);
-}
-__device__ void store(__half* to, float value) {
-  *to = __float2half_rn(value);
-}
 
 /// gelu in the tanh form, with the constants sqrt(2/pi) and 0.044715.
 __device__ float activate(Epilogue epilogue, float z) {
@@ -53,7 +31,27 @@ __device__ float load(const T* matrix, std::int64_t ld, bool transposed, std::in
   return to_float(transposed ? matrix[col * ld + row] : matrix[row * ld + col]);
 }
 
-template <class In, class Out>
+/// alpha sA sB of an output in that part of k.
+__device__ float scale_of(const GemmLaunch& p, std::int64_t row, std::int64_t col, std::int64_t part) {
+  const auto read = [part](const ScaleView& scales, std::int64_t line) {
+    return scales.data[line / scales.lines * scales.by_line + part * scales.by_part];
+  };
+  return p.alpha * (read(p.a_scales, row) * read(p.b_scales, col));
+}
+
+/// A bias may have another format than D.
+__device__ float read_bias(const MatrixView& bias, std::int64_t col) {
+  switch (bias.storage) {
+    case Storage::bf16:
+      return to_float(static_cast<const __nv_bfloat16*>(bias.data)[col]);
+    case Storage::fp16:
+      return to_float(static_cast<const __half*>(bias.data)[col]);
+    default:
+      return static_cast<const float*>(bias.data)[col];
+  }
+}
+
+template <class A, class B, class Out>
 __global__ void gemm_kernel(GemmLaunch p) {
   __shared__ float a_tile[kDepth][kTile];
   __shared__ float b_tile[kDepth][kTile];
@@ -61,11 +59,23 @@ __global__ void gemm_kernel(GemmLaunch p) {
   const std::int64_t row0 = static_cast<std::int64_t>(blockIdx.x) / column_tiles * kTile;
   const std::int64_t col0 = static_cast<std::int64_t>(blockIdx.x) % column_tiles * kTile;
   const std::int64_t batch = blockIdx.y;
-  const auto* a = static_cast<const In*>(p.a.data) + batch * p.a.batch_stride;
-  const auto* b = static_cast<const In*>(p.b.data) + batch * p.b.batch_stride;
+  const auto* a = static_cast<const A*>(p.a.data) + batch * p.a.batch_stride;
+  const auto* b = static_cast<const B*>(p.b.data) + batch * p.b.batch_stride;
   const int thread = threadIdx.y * kThreads + threadIdx.x;
 
   float sum[kPerThread][kPerThread] = {};
+  float total[kPerThread][kPerThread] = {};  // of scaled parts
+  const auto add_part = [&](std::int64_t part) {
+    for (int i = 0; i < kPerThread; ++i) {
+      for (int j = 0; j < kPerThread; ++j) {
+        const std::int64_t row = row0 + threadIdx.y + i * kThreads;
+        const std::int64_t col = col0 + threadIdx.x + j * kThreads;
+        const float scale = row < p.m && col < p.n ? scale_of(p, row, col, part) : 0;
+        total[i][j] = part == 0 ? sum[i][j] * scale : fmaf(sum[i][j], scale, total[i][j]);
+        sum[i][j] = 0;
+      }
+    }
+  };
   for (std::int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
     for (int i = thread; i < kDepth * kTile; i += kThreads * kThreads) {
       // Neighbouring threads read neighbouring addresses, whichever way the operand is stored.
@@ -87,6 +97,9 @@ __global__ void gemm_kernel(GemmLaunch p) {
       }
     }
     __syncthreads();
+    if (const std::int64_t end = k0 + depth; p.products != 0 && (end % p.products == 0 || end == p.k)) {
+      add_part((end - 1) / p.products);
+    }
   }
 
   for (int i = 0; i < kPerThread; ++i) {
@@ -96,21 +109,22 @@ __global__ void gemm_kernel(GemmLaunch p) {
       if (row >= p.m || col >= p.n) {
         continue;
       }
-      float z = p.alpha == 0 ? 0 : p.alpha * sum[i][j];  // BLAS does not read A and B then
+      const float product = p.products == 0 ? p.alpha * sum[i][j] : total[i][j];
+      float z = p.alpha == 0 ? 0 : product;  // BLAS does not read A and B then
       if (p.c.data != nullptr) {
         const auto* c = static_cast<const Out*>(p.c.data) + batch * p.c.batch_stride;
         z = fmaf(p.beta, to_float(c[row * p.c.ld + col]), z);
       }
       if (p.bias.data != nullptr) {
-        z = z + to_float(static_cast<const Out*>(p.bias.data)[col]);
+        z = z + read_bias(p.bias, col);
       }
       auto* d = static_cast<Out*>(p.d.data) + batch * p.d.batch_stride;
-      store(d + row * p.d.ld + col, activate(p.epilogue, z));
+      d[row * p.d.ld + col] = from_float<Out>(activate(p.epilogue, z));
     }
   }
 }
 
-template <class In, class Out>
+template <class A, class B, class Out>
 cudaError_t launch_typed(const GemmLaunch& launch, cudaStream_t stream) {
   const std::int64_t tiles = (launch.m + kTile - 1) / kTile * ((launch.n + kTile - 1) / kTile);
   if (tiles == 0 || launch.batch == 0) {
@@ -120,8 +134,31 @@ cudaError_t launch_typed(const GemmLaunch& launch, cudaStream_t stream) {
     return cudaErrorInvalidConfiguration;
   }
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(launch.batch));
-  gemm_kernel<In, Out><<<grid, dim3(kThreads, kThreads), 0, stream>>>(launch);
+  gemm_kernel<A, B, Out><<<grid, dim3(kThreads, kThreads), 0, stream>>>(launch);
   return cudaGetLastError();
+}
+
+/// Codes have FP32, BF16 and FP16 outputs.
+template <class A, class B>
+cudaError_t launch_codes(const GemmLaunch& launch, cudaStream_t stream) {
+  switch (launch.d.storage) {
+    case Storage::fp32:
+      return launch_typed<A, B, float>(launch, stream);
+    case Storage::bf16:
+      return launch_typed<A, B, __nv_bfloat16>(launch, stream);
+    case Storage::fp16:
+      return launch_typed<A, B, __half>(launch, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+cudaError_t launch_fp8(const GemmLaunch& launch, cudaStream_t stream) {
+  if (launch.a.storage != Storage::fp8_e4m3) {
+    return cudaErrorNotSupported;
+  }
+  return launch.b.storage == Storage::fp8_e4m3 ? launch_codes<__nv_fp8_e4m3, __nv_fp8_e4m3>(launch, stream)
+                                               : launch_codes<__nv_fp8_e4m3, __nv_fp8_e5m2>(launch, stream);
 }
 
 }  // namespace
@@ -129,26 +166,29 @@ cudaError_t launch_typed(const GemmLaunch& launch, cudaStream_t stream) {
 cudaError_t launch_gemm(const GemmLaunch& launch, cudaStream_t stream) {
   const Storage in = launch.a.storage;
   const Storage out = launch.d.storage;
-  const bool same_inputs = in == launch.b.storage;
-  const bool like_output = (launch.c.data == nullptr || launch.c.storage == out) &&
-                           (launch.bias.data == nullptr || launch.bias.storage == out);
-  if (!same_inputs || !like_output) {
+  if (launch.c.data != nullptr && launch.c.storage != out) {
+    return cudaErrorNotSupported;
+  }
+  if (is_fp8(in) && is_fp8(launch.b.storage)) {
+    return launch_fp8(launch, stream);
+  }
+  if (in != launch.b.storage) {
     return cudaErrorNotSupported;
   }
   if (in == Storage::fp32 && out == Storage::fp32) {
-    return launch_typed<float, float>(launch, stream);
+    return launch_typed<float, float, float>(launch, stream);
   }
   if (in == Storage::bf16 && out == Storage::bf16) {
-    return launch_typed<__nv_bfloat16, __nv_bfloat16>(launch, stream);
+    return launch_typed<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16>(launch, stream);
   }
   if (in == Storage::bf16 && out == Storage::fp32) {
-    return launch_typed<__nv_bfloat16, float>(launch, stream);
+    return launch_typed<__nv_bfloat16, __nv_bfloat16, float>(launch, stream);
   }
   if (in == Storage::fp16 && out == Storage::fp16) {
-    return launch_typed<__half, __half>(launch, stream);
+    return launch_typed<__half, __half, __half>(launch, stream);
   }
   if (in == Storage::fp16 && out == Storage::fp32) {
-    return launch_typed<__half, float>(launch, stream);
+    return launch_typed<__half, __half, float>(launch, stream);
   }
   return cudaErrorNotSupported;
 }

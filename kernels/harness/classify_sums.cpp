@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "kernels/contract/ports.hpp"
 #include "kernels/harness/port_image.hpp"
 #include "op/gemm.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::harness {
 namespace {
@@ -51,6 +53,10 @@ class SumsProber {
         const float scale = port.port->of == "a" ? static_cast<float>(scale_beside_probes(params_)) : 1;
         memory_.upload(port.data + port.port->offset_bytes, std::as_bytes(std::span<const float, 1>(&scale, 1)));
       }
+    }
+    if (op::has_line_scales(params_)) {
+      set_all("a_scale_inv", static_cast<float>(scale_beside_probes(params_)));
+      set_all("b_scale_inv", 1);
     }
     const double sign = params_.alpha < 0 ? -1 : 1;  // relu passes only positive sums
     put(false, 0, 0, {kLargeOfB});
@@ -101,6 +107,13 @@ class SumsProber {
   }
 
  private:
+  /// Scales of rows or blocks, those between them that nobody reads included.
+  void set_all(std::string_view name, float scale) {
+    const PortMemory& port = port_memory(ports_, name);
+    const std::vector<float> scales(port.port->extent_bytes() / sizeof scale, scale);
+    memory_.upload(port.data, std::as_bytes(std::span(scales)));
+  }
+
   /// Sets elements [begin, begin + values.size()) along k of row `line` of A, or of column `line` of B.
   void put(bool first, std::int64_t line, std::int64_t begin, const std::vector<double>& values) {
     const PortMemory& operand = port_memory(ports_, first ? "a" : "b");

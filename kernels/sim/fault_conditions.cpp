@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "op/gemm_scaling.hpp"
+
 namespace numcheck::kernels::sim {
 namespace {
 
@@ -25,6 +27,46 @@ std::string unless(bool condition, std::string_view sentence) {
 
 std::string no_obstacle(const SimGemm&) {
   return {};
+}
+
+std::string needs_uncut_k(const SimGemm& g) {
+  return unless(!op::has_line_scales(g.params) || g.params.scaling == "outer_vector",
+                "sums are cut where the scales of blocks change");
+}
+
+std::string needs_uncut_stages(const SimGemm& g) {
+  const std::string blocks = needs_uncut_k(g);
+  return blocks.empty() ? needs_two_stages(g) : blocks;
+}
+
+std::string needs_uncut_products(const SimGemm& g) {
+  const std::string blocks = needs_uncut_k(g);
+  return blocks.empty() ? needs_two_products(g) : blocks;
+}
+
+std::string needs_line_scales(const SimGemm& g) {
+  return unless(op::has_line_scales(g.params), "each operand has one scale");
+}
+
+std::string needs_blocks_along_k(const SimGemm& g) {
+  return unless(op::has_line_scales(g.params) && op::scales_of_a(g.params).across() > 1,
+                "there are no two blocks along k with scales of their own");
+}
+
+std::string needs_scales_of_columns(const SimGemm& g) {
+  return unless(op::has_line_scales(g.params) && op::scales_of_b(g.params).down() > 1,
+                "there are no two columns of B with scales of their own");
+}
+
+std::string needs_table_of_scales(const SimGemm& g) {
+  return unless(op::has_line_scales(g.params) && g.params.scaling.starts_with("1x128") &&
+                    op::scales_of_a(g.params).across() > 1 && g.params.m > 1,
+                "A has no two rows of two blocks each with a scale of its own");
+}
+
+std::string needs_fp32_scales(const SimGemm& g) {
+  return unless(op::has_line_scales(g.params) && !g.params.power_of_two,
+                "there are no scales of rows or blocks with more bits than BF16");
 }
 
 std::string needs_fp32_class(const SimGemm& g) {
@@ -56,6 +98,9 @@ std::string needs_fp8_output(const SimGemm& g) {
 }
 
 std::string needs_promotion(const SimGemm& g) {
+  if (const std::string blocks = needs_uncut_k(g); !blocks.empty()) {
+    return blocks;
+  }
   if (!g.arithmetic.promoted) {
     return "partial sums are not promoted in this case";
   }
@@ -100,6 +145,10 @@ std::string needs_narrow_epilogue(const SimGemm& g) {
 
 std::string needs_bias(const SimGemm& g) {
   return unless(g.params.bias, "there is no bias");
+}
+
+std::string needs_relu(const SimGemm& g) {
+  return unless(g.params.epilogue == "relu", "the epilogue is not relu");
 }
 
 std::string needs_gelu(const SimGemm& g) {

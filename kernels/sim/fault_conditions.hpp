@@ -25,7 +25,16 @@ namespace numcheck::kernels::sim {
 [[nodiscard]] std::string needs_narrow_addend(const SimGemm& g);
 [[nodiscard]] std::string needs_narrow_epilogue(const SimGemm& g);
 [[nodiscard]] std::string needs_bias(const SimGemm& g);
+[[nodiscard]] std::string needs_relu(const SimGemm& g);
 [[nodiscard]] std::string needs_gelu(const SimGemm& g);
 [[nodiscard]] std::string needs_wide_accumulator(const SimGemm& g);
+[[nodiscard]] std::string needs_uncut_k(const SimGemm& g);
+[[nodiscard]] std::string needs_uncut_stages(const SimGemm& g);
+[[nodiscard]] std::string needs_uncut_products(const SimGemm& g);
+[[nodiscard]] std::string needs_line_scales(const SimGemm& g);
+[[nodiscard]] std::string needs_blocks_along_k(const SimGemm& g);
+[[nodiscard]] std::string needs_scales_of_columns(const SimGemm& g);
+[[nodiscard]] std::string needs_table_of_scales(const SimGemm& g);
+[[nodiscard]] std::string needs_fp32_scales(const SimGemm& g);
 
 }  // namespace numcheck::kernels::sim

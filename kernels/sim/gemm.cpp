@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "kernels/contract/ports.hpp"
 #include "kernels/sim/fault_table.hpp"
 #include "model/expected_class.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -51,7 +53,7 @@ model::Epilogue make_epilogue(const SimGemm& gemm, std::span<const PortMemory> p
   const op::GemmParams& p = gemm.params;
   model::Epilogue e;
   e.scale = scalar_of(p.alpha, *gemm.mode);
-  if (gemm.mode->scaled) {
+  if (gemm.mode->scaled && !op::has_line_scales(p)) {
     e.scale *= read_scalar(ports, "a_scale_inv") * read_scalar(ports, "b_scale_inv");
   }
   if (p.beta != 0) {
@@ -68,6 +70,19 @@ model::Epilogue make_epilogue(const SimGemm& gemm, std::span<const PortMemory> p
     e.overflow = core::Overflow::saturate;
   }
   return e;
+}
+
+/// Of all rows and columns; none if the operands have one scale each.
+model::LineScales scales_of(const SimGemm& gemm, std::span<const PortMemory> ports) {
+  if (!op::has_line_scales(gemm.params)) {
+    return {};
+  }
+  const model::StoredScales stored = {first_element(port_memory(ports, "a_scale_inv"), 0),
+                                      first_element(port_memory(ports, "b_scale_inv"), 0)};
+  std::vector<std::int64_t> lines(static_cast<std::size_t>(std::max(gemm.params.m, gemm.params.n)));
+  std::iota(lines.begin(), lines.end(), 0);
+  const auto first = [&](std::int64_t count) { return std::span(lines).first(static_cast<std::size_t>(count)); };
+  return model::load_line_scales(gemm.params, stored, first(gemm.params.m), first(gemm.params.n));
 }
 
 }  // namespace
@@ -123,6 +138,7 @@ model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports
     task.conversion.dtype = Dtype::tf32;
   }
   task.schedule = schedule_of(gemm, split);
+  task.scales = scales_of(gemm, ports);
   task.epilogue = make_epilogue(gemm, ports, batch);
   const PortMemory& d = port_memory(ports, "d");
   task.d = {first_element(d, batch), d.port->ld};

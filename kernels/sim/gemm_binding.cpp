@@ -10,6 +10,7 @@
 #include "kernels/sim/gemm.hpp"
 #include "kernels/sim/sim.hpp"
 #include "model/schedule.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -24,6 +25,9 @@ SimGemm describe(const Call& call, const SimContext& context) {
 
 /// Slices are rounded to 16-bit outputs of sums in FP32, if there is something to add in each.
 bool has_split(const SimGemm& gemm, const SplitK& split) {
+  if (split.slices > 1 && op::has_line_scales(gemm.params)) {
+    return false;
+  }
   const bool narrow = gemm.output == core::Dtype::bf16 || gemm.output == core::Dtype::fp16;
   const auto slices = model::slices_of(schedule_of(gemm, split), gemm.params.k).size();
   return !split.rounds() || (narrow && gemm.mode->compute == op::Compute::fp32 && !gemm.mode->scaled &&

@@ -10,6 +10,7 @@
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
+#include "op/gemm_scaling.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -59,6 +60,20 @@ std::string fp8_obstacle(const Context& context, const op::GemmParams& p) {
   return {};
 }
 
+std::string scaling_obstacle(const Context& context, const op::GemmParams& p) {
+  if (!op::has_line_scales(p)) {
+    return {};
+  }
+  if (p.scaling == "outer_vector") {
+    return "TransformerEngine has no scales of rows and columns";
+  }
+  if (context.info.sm != 90) {
+    return fmt::format("TransformerEngine multiplies FP8 blocks with FP32 scales on sm_90 only; this device is sm_{}",
+                       context.info.sm);
+  }
+  return p.epilogue == "gelu" ? "TransformerEngine's products of FP8 blocks have no gelu epilogue" : "";
+}
+
 std::string output_obstacle(const Call& call, const op::GemmParams& p) {
   const core::Dtype output = op::gemm_output_dtype(p, *call.c->mode);
   if (core::is_fp8(output) && p.beta != 0) {
@@ -74,7 +89,7 @@ std::string gemm_obstacle(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
   for (std::string obstacle : {mode_obstacle(*call.c->mode), layout_obstacle(call), shape_obstacle(p),
                                context.library.lacks({kGemm.name, kCreateMatmulConfig.name, kNonTnFp8Supported.name}),
-                               output_obstacle(call, p)}) {
+                               output_obstacle(call, p), scaling_obstacle(context, p)}) {
     if (!obstacle.empty()) {
       return obstacle;
     }

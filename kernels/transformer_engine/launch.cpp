@@ -41,10 +41,22 @@ std::byte* Operands::data(std::string_view name) const {
 }
 
 Tensor& Operands::input(std::string_view name, Extents extents) {
+  if (!port(name).scaled_by.empty()) {
+    return block_scaled(name, extents);
+  }
   Tensor& made = tensor(data(name), data_type(port(name).dtype), extents);
   if (const std::string scale = std::string(name) + "_scale_inv"; has(scale)) {
     made.set_scalar(kRowwiseScaleInv, data(scale));
   }
+  return made;
+}
+
+Tensor& Operands::block_scaled(std::string_view name, Extents extents) {
+  const op::Port& codes = port(name);
+  const op::Port& scales = port(codes.scaled_by);
+  Tensor& made = none(codes.block_rows == 1 ? kBlock1d : kBlock2d);
+  made.set(kRowwiseData, data(name), data_type(codes.dtype), extents);
+  made.set(kRowwiseScaleInv, data(codes.scaled_by), kFloat32, {scales.rows, scales.ld});
   return made;
 }
 
@@ -91,7 +103,8 @@ std::string layout_obstacle(const Call& call) {
     return obstacle;
   }
   for (const op::Port& port : call.ports) {
-    if (!port.is_dense()) {
+    const bool is_scale = std::ranges::find(call.ports, port.name, &op::Port::scaled_by) != call.ports.end();
+    if (!port.is_dense() && !is_scale) {
       return fmt::format("TransformerEngine accepts only dense tensors; {} has rows of {} elements, {} apart",
                          port.name, port.cols, port.ld);
     }

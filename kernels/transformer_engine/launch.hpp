@@ -27,8 +27,8 @@ class Operands {
   [[nodiscard]] std::byte* data(std::string_view port) const;
   [[nodiscard]] const op::Port& port(std::string_view name) const;
 
-  /// Row-wise data of the port; with its scale_inv if there is a port `<name>_scale_inv`. The product of the extents is
-  /// the port's number of elements.
+  /// Row-wise data of the port; with its scale_inv if there is a port `<name>_scale_inv`, or with its block scales
+  /// (Port::scaled_by, FP32). The product of the extents is the port's number of elements.
   Tensor& input(std::string_view name, Extents extents);
   /// Row-wise data of an output; for FP8, also scale and amax from its ports, and scale_inv in scratch.
   Tensor& output(std::string_view name, Extents extents);
@@ -46,6 +46,7 @@ class Operands {
 
  private:
   [[nodiscard]] const PortMemory* find(std::string_view name) const noexcept;
+  Tensor& block_scaled(std::string_view name, Extents extents);
 
   Context context_;
   std::span<const PortMemory> ports_;

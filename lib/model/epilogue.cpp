@@ -17,12 +17,13 @@ constexpr float kGeluCubic = 0.044715F;
 constexpr float kTurns = 64;  // tanh_error changes sign every 0.05
 constexpr float kSqrtHalf = 0.7071067811865476F;
 
-float activated(Activation activation, float z, float tanh_error) {
-  switch (activation) {
+float activated(const Epilogue& e, float z) {
+  const float tanh_error = e.tanh_error;
+  switch (e.activation) {
     case Activation::none:
       return z;
     case Activation::relu:
-      return z < 0 ? 0.0F : z;  // NaN propagates
+      return z >= 0 || std::isnan(z) ? z : e.leak == 0 ? 0.0F : e.leak * z;  // NaN propagates
     case Activation::gelu_tanh: {
       const float cubic = z + kGeluCubic * (z * z * z);
       auto t = static_cast<float>(std::tanh(static_cast<double>(kSqrt2OverPi * cubic)));
@@ -58,7 +59,7 @@ class Rows {
       float z = e_.scale == 0 ? 0 : e_.scale * acc[j * stride];  // BLAS does not read A and B then
       z = e_.product_format ? with_c(rounded(with_bias(z, at), e_.product_format), at)
                             : with_bias(rounded(with_c(z, at), e_.sum_format), at);
-      z_[at] = static_cast<double>(activated(e_.activation, z, e_.tanh_error));
+      z_[at] = static_cast<double>(activated(e_, z));
     }
     if (e_.perturbation) {
       e_.perturbation->apply(e_.first_row + i, z_);

@@ -40,6 +40,7 @@ struct Epilogue {
   core::Overflow overflow = core::Overflow::ieee;
   std::optional<core::Dtype> product_format;  ///< product and bias are rounded to it before C is added
   std::optional<core::Dtype> sum_format;     ///< alpha op(A) op(B) + beta C is rounded to it before bias and activation
+  float leak = 0;                            ///< what relu lets through of negative sums
   float tanh_error = 0;                      ///< amplitude of an oscillating error of gelu_tanh's tanh
   std::optional<core::Dtype> detour;         ///< rounded to this format before the output's: a double rounding
   bool flushes_subnormals = false;           ///< subnormal outputs become zero

@@ -83,6 +83,8 @@ struct ErrorModel {
   /// Slope of either sign, per unit of sqrt(sum w A^2 / sum w y^2): errors of a part of y that other parts cancel do
   /// not become smaller with y.
   double slope_magnitude = 0;
+  /// The same, per unit of sqrt(sum S2 / sum y^2), weighted likewise.
+  double slope_second = 0;
   double cancelled = 0;  ///< factor that turns A into the mean of a sum that other terms of y may cancel
   double kappa = 3;      ///< limit of the rms of e / sqrt(V)
   bool exact = false;    ///< exact leg: the output must equal RN(y) bit for bit
@@ -132,6 +134,8 @@ struct ErrorModel {
   /// gelu is flat, and gelu's own are these. bound_magnitude contains them, as |z| <= A; verdict::Expectation has A and S2 for
   /// each z.
   std::optional<GeluErrors> gelu;
+  /// y = max(0, z), and the reference has z: where z cannot be positive, y is 0 and nothing else.
+  bool relu = false;
   std::optional<Spacing> spacing;  ///< of results in FP32; nothing if it is not known
   std::string source;              ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
   /// For ops whose B and V are no such sums: computes B and sqrt(V) of every element of the port from the reference's

@@ -84,6 +84,9 @@ class Tile {
         break;
       }
     }
+    if (operands_.scales.products > 0 && operands_.scales.products >= operands_.k && !first) {
+      scale(total, 0);
+    }
     for (std::int64_t r = 0; r < rows_; ++r) {
       const float* from = total.data() + r * kTileColumns;
       std::copy(from, from + columns_, acc.data() + (row_ + r) * operands_.n + column_);
@@ -103,11 +106,27 @@ class Tile {
     }
   }
 
+  /// Multiplies sums by the scales of that part of k.
+  void scale(TileSums& sums, std::int64_t part) const {
+    const LineScales& scales = operands_.scales;
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      for (std::int64_t c = 0; c < columns_; ++c) {
+        const float of_row = scales.a[static_cast<std::size_t>((row_ + r) * scales.parts + part)];
+        const float of_column = scales.b[static_cast<std::size_t>((column_ + c) * scales.parts + part)];
+        sums[static_cast<std::size_t>(r * kTileColumns + c)] *= of_row * of_column;
+      }
+    }
+  }
+
   void slice_sums(const KRange& slice) {
-    const std::int64_t interval = schedule_.promotion_interval;
+    const bool in_parts = operands_.scales.products > 0 && operands_.scales.products < operands_.k;
+    const std::int64_t interval = in_parts ? operands_.scales.products : schedule_.promotion_interval;
     const std::int64_t length = interval == 0 ? slice.end - slice.begin : interval;
     for (std::int64_t begin = slice.begin; begin < slice.end; begin += length) {
       segment_sums({begin, std::min(begin + length, slice.end)});
+      if (in_parts) {
+        scale(chain_, begin / length);
+      }
       accumulate(slice_, chain_, begin == slice.begin);
     }
   }
@@ -180,6 +199,12 @@ class Tile {
 
 void check(const Schedule& schedule, const ProductOperands& o, std::size_t results) {
   const auto count = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
+  const LineScales& s = o.scales;
+  const bool cuts = s.products > 0 && s.products < o.k;  // where slices would cut as well
+  if (s.products != 0 && (s.a.size() != count(o.m, s.parts) || s.b.size() != count(o.n, s.parts) ||
+                          s.parts * s.products < o.k || (cuts && schedule.split_k != 1))) {
+    throw core::InternalError("simulate_product: scales do not match");
+  }
   if (o.a.size() != count(o.m, o.k) || o.b.size() != count(o.k, o.n) || results != count(o.m, o.n) ||
       !schedule.k_order.empty() || schedule.split_k < 1 || schedule.split_granularity < 1 ||
       schedule.promotion_interval < 0 || schedule.step.L < 1 || schedule.step.L > kPiece) {

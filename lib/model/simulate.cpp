@@ -105,6 +105,7 @@ float simulate_gemm(const GemmTask& task) {
   ProductOperands operands{loaded.a.span(), loaded.b.span(), m, n, loaded.k};
   operands.a_emin = core::dtype_info(task.a.dtype).emin;
   operands.b_emin = core::dtype_info(task.b.dtype).emin;
+  operands.scales = task.scales;
   simulate_product(schedule, operands, acc.span());
   return apply_epilogue(task.epilogue, acc.span(), m, n, task.d, task.transposes_output);
 }

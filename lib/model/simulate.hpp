@@ -5,6 +5,7 @@
 
 #include "model/epilogue.hpp"
 #include "model/operand_image.hpp"
+#include "model/product.hpp"
 #include "model/schedule.hpp"
 
 namespace numcheck::model {
@@ -21,6 +22,7 @@ struct GemmTask {
   bool three_tf32 = false;
   /// So many elements at the end of every row of A but the last are read from the row below.
   std::int64_t tail_from_next_row = 0;
+  LineScales scales;
   Epilogue epilogue;
   OutputView d;
   bool transposes_output = false;

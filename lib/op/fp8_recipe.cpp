@@ -67,6 +67,8 @@ double flops(const Params& values) {
 
 const Op& fp8_recipe() {
   static constexpr std::array<std::string_view, 1> kModes = {"fp32"};
+  static constexpr std::array<std::string_view, 3> kStatistics = {"largest scaled amax", "smallest scaled amax",
+                                                                  "steps that lose 3 dB"};
   static const Op op{
       .name = "fp8_recipe",
       .summary = "delayed scaling over a series of steps: amax histories and the scales that follow from them",
@@ -79,6 +81,7 @@ const Op& fp8_recipe() {
       .check = &check,
       .exact_plan = &small_integers,
       .flops = &flops,
+      .statistics = kStatistics,
   };
   return op;
 }

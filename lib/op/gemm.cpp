@@ -1,5 +1,6 @@
 #include "op/gemm.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/codec.hpp"
 #include "core/strings.hpp"
 #include "op/gemm_exact.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -43,6 +45,25 @@ Port scalar(std::string_view name, Role role, std::string_view of, std::string_v
   return {.name = name, .role = role, .dtype = Dtype::fp32, .of = of, .doc = doc};
 }
 
+/// The scales of A and B: a number each, or as their layouts say, drawn like any input.
+void add_scales(const GemmParams& p, std::vector<Port>& ports) {
+  if (!has_line_scales(p)) {
+    ports.push_back(scalar("a_scale_inv", Role::scale, "a", "value of A = code * a_scale_inv"));
+    ports.push_back(scalar("b_scale_inv", Role::scale, "b", "value of B = code * b_scale_inv"));
+    return;
+  }
+  for (const BlockLayout& layout : {scales_of_a(p), scales_of_b(p)}) {
+    Port scales = scale_port(layout, Role::input);
+    scales.fill = Fill::derived;
+    scales.doc = "of rows or blocks: value = code * scale_inv";
+    ports.push_back(scales);
+    const auto codes = std::ranges::find(ports, layout.codes, &Port::name);
+    codes->scaled_by = layout.scales;
+    codes->block_rows = layout.block_rows;
+    codes->block_cols = layout.block_cols;
+  }
+}
+
 std::vector<Port> gemm_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<GemmParams>(values);
   const Dtype output = gemm_output_dtype(p, mode);
@@ -59,8 +80,7 @@ std::vector<Port> gemm_ports(const Params& values, const Mode& mode) {
     ports.push_back(matrix("bias", Role::input, bias_dtype(output, mode), 1, 1, p.n, 0, 0, "row added to every row"));
   }
   if (mode.scaled) {
-    ports.push_back(scalar("a_scale_inv", Role::scale, "a", "value of A = code * a_scale_inv"));
-    ports.push_back(scalar("b_scale_inv", Role::scale, "b", "value of B = code * b_scale_inv"));
+    add_scales(p, ports);
   }
   if (core::is_fp8(output)) {
     ports.push_back(scalar("d_scale", Role::scale, "d", "codes of D = sat(RN(value * d_scale))"));
@@ -114,6 +134,8 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
     mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, but with beta = 0 there is no C"
                                       : "gemm: in_place needs C and D in the same format, and C is never FP8");
   }
+  const std::vector<std::string> of_scales = scaling_mistakes(p, mode);
+  mistakes.insert(mistakes.end(), of_scales.begin(), of_scales.end());
   check_factor("alpha", p.alpha, mode, mistakes);
   check_factor("beta", p.beta, mode, mistakes);
   constexpr double kMaxElements = 0x1p40;
@@ -159,6 +181,7 @@ const Op& gemm() {
       .ports = &gemm_ports,
       .check = &gemm_check,
       .exact_plan = &gemm_exact_plan,
+      .exact_inputs = &gemm_exact_inputs,
       .flops = &gemm_flops,
       .reduces_along_rows = &gemm_reduces_along_rows,
       .multiplies_matrices = true,

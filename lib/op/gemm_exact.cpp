@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/strings.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -60,12 +61,16 @@ ExactPlan spread(std::int64_t budget, std::int64_t k, const Mode& mode) {
   return plan;
 }
 
+std::int64_t largest_scales(const GemmParams& p) {
+  return has_line_scales(p) ? kLargestExactScales : 1;
+}
+
 bool takes_promotion_form(const GemmParams& p, const Mode& mode) {
   constexpr std::int64_t kMaxSum = std::int64_t{1} << 24;
   constexpr std::int64_t kMaxProduct = 15 * 15;
   return gemm_promotes(p, mode) && mode.first == Dtype::fp8_e4m3 && mode.second == Dtype::fp8_e4m3 &&
          gemm_output_dtype(p, mode) == Dtype::fp32 && p.k >= 2 * kPromotionInterval && p.k % kPromotionInterval == 0 &&
-         p.k * kMaxProduct <= kMaxSum && p.alpha == 1 && p.beta == 0 && !p.bias;
+         p.k * kMaxProduct * largest_scales(p) <= kMaxSum && p.alpha == 1 && p.beta == 0 && !p.bias;
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ ExactPlan gemm_exact_plan(const Params& params, const Mode& mode) {
   const int output_bits = core::dtype_info(gemm_output_dtype(p, mode)).fraction_bits + 1;
   const int shift = std::max(alpha.shift, beta.shift);
   const std::int64_t addend_units = (beta.odd << (shift - beta.shift)) + (p.bias ? std::int64_t{1} << shift : 0);
-  const std::int64_t unit = std::max<std::int64_t>(1, alpha.odd << (shift - alpha.shift));
+  const std::int64_t unit = std::max<std::int64_t>(1, (alpha.odd << (shift - alpha.shift)) * largest_scales(p));
   std::int64_t total = std::int64_t{1} << std::min(accumulator_bits(p, mode), output_bits);
   std::int64_t budget = (total - addend_units) / unit;
   if (gemm_promotes(p, mode)) {

@@ -44,7 +44,7 @@ struct Port {
   std::string_view of;            ///< roles scale and amax: the port that they describe
   Fill fill = Fill::generated;    ///< role input
   std::string_view doc;
-  /// The output that holds the scales of this one, empty if there is none: one scale per block of
+  /// The port that holds the scales of this one, empty if there is none: one scale per block of
   /// block_rows x block_cols elements (smaller at the edges), value = code * scale.
   std::string_view scaled_by;
   std::int64_t block_rows = 1;
@@ -109,6 +109,8 @@ struct Op {
   /// True if the reduction runs over the row index of this stored input (A with trans_a, B without trans_b); null:
   /// never.
   bool (*reduces_along_rows)(const Params&, std::string_view port) = nullptr;
+  /// What the op measures besides errors (op::Finding without a limit), by name: a plan may set limits.
+  std::span<const std::string_view> statistics = {};
   /// True if the op multiplies matrices, so that its precision class (FP32, TF32, ...) is a question. Other ops compute
   /// in FP32 whatever NVIDIA_TF32_OVERRIDE says.
   bool multiplies_matrices = false;

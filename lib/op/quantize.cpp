@@ -1,5 +1,6 @@
 #include "op/quantize.hpp"
 
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -153,6 +154,9 @@ BlockLayout DequantizeParams::blocks() const {
 }
 
 const Op& quantize() {
+  static constexpr std::array<std::string_view, 8> kStatistics = {
+      "underflow", "overflow",    "saturated codes",    "mse",
+      "sqnr",      "dead blocks", "smallest scale_inv", "largest scale_inv"};
   static const Op op{
       .name = "quantize",
       .summary = "cast to FP8 with a scale per tensor or per block, row-wise and column-wise",
@@ -164,6 +168,7 @@ const Op& quantize() {
       .check = &check_quantize,
       .exact_plan = &small_integers,
       .flops = &elements<QuantizeParams>,
+      .statistics = kStatistics,
   };
   return op;
 }

@@ -90,7 +90,7 @@ struct OutputValues {
   core::Buffer<double> ideal;
   std::string ideal_note;  ///< "the scale 0.13 is rounded to bf16: 0.129883"
   double reduction = 1;    ///< terms of the sum behind one element; see tolerance::ErrorModel::reduction
-  /// z per element where y = f(z) and f, which is applied last, is flat in places (gelu): see model::ErrorModel::gelu. Otherwise
+  /// z per element where y = f(z) and f, which is applied last, is flat in places: see model::ErrorModel. Otherwise
   /// empty.
   core::Buffer<float> argument;
   /// Of ops whose bound is no multiple of one magnitude: what their error model has to know of each row, in an order of

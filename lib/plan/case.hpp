@@ -42,6 +42,14 @@ struct AlgorithmSpec {
   friend bool operator==(const AlgorithmSpec&, const AlgorithmSpec&) = default;
 };
 
+/// What a statistic of the op (op::Op::statistics) may be.
+struct StatisticLimit {
+  std::string name;
+  std::optional<double> least, most;
+
+  friend bool operator==(const StatisticLimit&, const StatisticLimit&) = default;
+};
+
 /// Gates that the plan adds to the default gates, and what it takes to pass.
 struct ToleranceSpec {
   std::optional<double> allclose_rtol;  ///< |d - y| <= atol + rtol |y|
@@ -49,6 +57,7 @@ struct ToleranceSpec {
   std::optional<double> max_ulp;
   std::optional<double> rel_l2;      ///< Frobenius-relative error
   std::optional<double> min_judged;  ///< share of an output's elements that must be judged for it to pass
+  std::vector<StatisticLimit> statistics;
 };
 
 /// A known failure.

@@ -224,6 +224,7 @@ class CaseDecoder {
     }
     if (const Node* node = get("tolerance")) {
       keep(spec_.tolerance, decode_tolerance(*node, reporter_));
+      check_statistics(*node);
     }
     if (const Node* node = get("tags")) {
       keep(spec_.tags, decode_tags(*node, reporter_));
@@ -234,6 +235,23 @@ class CaseDecoder {
     }
     if (const Node* node = get("select")) {
       decode_select(*node);
+    }
+  }
+
+  /// Limits are set on what the op measures.
+  void check_statistics(const Node& tolerance) {
+    const Node* statistics = tolerance.is(Node::Kind::object) ? tolerance.find("statistics") : nullptr;
+    if (statistics == nullptr || !statistics->is(Node::Kind::object) || spec_.op == nullptr) {
+      return;
+    }
+    const std::span<const std::string_view> known = spec_.op->statistics;
+    for (const Member& member : statistics->members) {
+      if (member.key == "$comment" || std::ranges::find(known, member.key) != known.end()) {
+        continue;
+      }
+      reporter_.error(member, fmt::format("{} has no statistic {}", spec_.op->name, quote(member.key)),
+                      {known.empty() ? "it has none" : suggestion(member.key, known, "it has:"), {}});
+      complete_ = false;
     }
   }
 

@@ -30,7 +30,8 @@ bool same_gates(const Case& a, const Case& b) {
     return std::tuple(c.tolerance.allclose_rtol, c.tolerance.allclose_atol, c.tolerance.max_ulp, c.tolerance.rel_l2,
                       c.tolerance.min_judged, c.timeout_s, c.only_if_new);
   };
-  return key(a) == key(b) && a.known_issues == b.known_issues && a.digest == b.digest;
+  return key(a) == key(b) && a.tolerance.statistics == b.tolerance.statistics && a.known_issues == b.known_issues &&
+         a.digest == b.digest;
 }
 
 /// Expands one case object after another and remembers what it has seen.

@@ -41,6 +41,17 @@ json algorithms() {
       "heuristic");
 }
 
+json statistics() {
+  const json limit = number(-kMaxToleranceLimit, kMaxToleranceLimit);
+  json limits = closed_object({{"least", described(limit, "The smallest value that passes")},
+                               {"most", described(limit, "The largest value that passes")}});
+  limits["anyOf"] = {{{"required", {"least"}}}, {{"required", {"most"}}}};
+  return described({{"type", "object"},
+                    {"additionalProperties", std::move(limits)},
+                    {"examples", json::array({{{"sqnr", {{"least", 25}}}, {"underflow", {{"most", 0.01}}}}})}},
+                   "Limits of what the op measures besides errors, by its name in the report; explain OP lists them");
+}
+
 json tolerance() {
   const json limit = number(0, kMaxToleranceLimit);
   json allclose = closed_object({{"rtol", described(limit, "Relative to the expected value")},
@@ -55,7 +66,8 @@ json tolerance() {
         described(number(0, 1),
                   "Share of an output's elements that must be judged for it to "
                   "pass; with fewer the case is inconclusive. Without it 0.99; 0 if nothing is to be judged, "
-                  "as in an output without elements or without finite numbers")}});
+                  "as in an output without elements or without finite numbers")},
+       {"statistics", statistics()}});
   return described({{"anyOf", {{{"const", "default"}}, std::move(own)}},
                     {"examples", json::array({{{"ulp", 2}}, {{"rel_l2", 0.01}}})}},
                    "Gates in addition to those of the error model, which no plan can loosen", "default");

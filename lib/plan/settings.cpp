@@ -148,8 +148,41 @@ std::optional<AlgorithmSpec> decode_algorithms(const Node& node, Reporter& repor
                : std::nullopt;
 }
 
+namespace {
+
+/// Names are checked where the op is known.
+void decode_statistics(const Node& node, ToleranceSpec& tolerance, Reporter& reporter) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"least", "most"};
+  if (!node.is(Node::Kind::object)) {
+    wrong_kind(node, "\"statistics\"", "an object", reporter,
+               R"({"sqnr": {"least": 25}, "underflow": {"most": 0.01}})");
+    return;
+  }
+  for (const Member& member : node.members) {
+    if (member.key == "$comment") {
+      continue;
+    }
+    const Node& limits = member.value;
+    const Node* least = limits.is(Node::Kind::object) ? limits.find("least") : nullptr;
+    const Node* most = limits.is(Node::Kind::object) ? limits.find("most") : nullptr;
+    if (least == nullptr && most == nullptr) {
+      reporter.error(limits, fmt::format("{} needs a limit", quote(member.key)),
+                     {R"({"least": 25}, {"most": 0.01} or both)", {}});
+      continue;
+    }
+    check_keys(limits, kKeys, "limits of a statistic", reporter);
+    const auto number = [&](const Node* limit, std::string_view name) {
+      return limit == nullptr ? std::optional<double>()
+                              : decode_number(*limit, name, -kMaxToleranceLimit, kMaxToleranceLimit, reporter);
+    };
+    tolerance.statistics.push_back({std::string(member.key), number(least, "\"least\""), number(most, "\"most\"")});
+  }
+}
+
+}  // namespace
+
 std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& reporter) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"allclose", "ulp", "rel_l2", "min_judged"};
+  static constexpr std::array<std::string_view, 5> kKeys = {"allclose", "ulp", "rel_l2", "min_judged", "statistics"};
   ToleranceSpec tolerance;
   if (node.is(Node::Kind::text) && node.text == "default") {
     return tolerance;
@@ -172,6 +205,9 @@ std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& report
   }
   if (const Node* min_judged = node.find("min_judged")) {
     tolerance.min_judged = decode_number(*min_judged, "\"min_judged\"", 0, 1, reporter);
+  }
+  if (const Node* statistics = node.find("statistics")) {
+    decode_statistics(*statistics, tolerance, reporter);
   }
   return reporter.error_count() == errors ? std::optional(tolerance) : std::nullopt;
 }

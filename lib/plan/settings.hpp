@@ -28,7 +28,7 @@ namespace numcheck::plan {
 /// Decodes "heuristic", "all" or {"top": N}.
 [[nodiscard]] std::optional<AlgorithmSpec> decode_algorithms(const Node& node, Reporter& reporter);
 
-/// Decodes "default" or {"allclose": {"rtol", "atol"}, "ulp", "rel_l2", "min_judged"}.
+/// Decodes "default" or {"allclose": {"rtol", "atol"}, "ulp", "rel_l2", "min_judged", "statistics": {NAME: {"least", "most"}}}.
 [[nodiscard]] std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& reporter);
 
 /// Decodes a list of words of letters, digits and "._:+-".

@@ -22,7 +22,7 @@ constexpr std::size_t kReferenceSample = 65'536;   // outputs referenced when a 
 constexpr double kTotalErrorFlops = 4e9;           // above it the total error is taken on a sample
 constexpr std::size_t kTotalErrorSample = 16'384;  // outputs of that sample
 constexpr std::size_t kScaleSample = 256;          // outputs looked at to choose an output's quantising scale
-constexpr double kScaleHeadroom = 1.25;            // the sample's largest output is not the largest of all
+constexpr double kScaleHeadroom = 1.25;            // a sample's largest output is not the largest of all
 
 /// The largest magnitude of numbers that are stored in a format, if none overflows there; not finite if one may.
 double largest_rounded(double largest, core::Dtype format) {
@@ -144,12 +144,14 @@ std::map<std::string, double> GroupBuilder::largest_outputs(const PreparedCase& 
   const op::Reference& reference = group_.row->reference;
   const Rounding& rounding = *prepared.rounding;
   std::map<std::string, double> largest;
+  // Of products, the amax would not show in the codes if it were stored as the format's largest number.
+  const bool has_room = !reference.tracked() || prepared.c->op->multiplies_matrices;
   // A tracked reference gives all outputs at once, a sample is that of the given one.
   const auto add = [&](const op::Values& values) {
     for (const op::OutputValues& each : values.outputs) {
       if (reference.tracked() || each.port == output.name) {
         double& most = largest[std::string(each.port)];
-        most = std::max(most, (reference.tracked() ? 1 : kScaleHeadroom) * data::absolute_max(each.value.span()));
+        most = std::max(most, (has_room ? kScaleHeadroom : 1) * data::absolute_max(each.value.span()));
       }
     }
   };

@@ -177,8 +177,9 @@ bool compares_bits(const plan::Case& c) {
 }
 
 bool shares_storage(const plan::Case& c) {
-  return std::ranges::all_of(c.op->ports(c.params, *c.mode),
-                             [](const op::Port& port) { return port.scaled_by.empty(); });
+  return std::ranges::all_of(c.op->ports(c.params, *c.mode), [](const op::Port& port) {
+    return port.role == op::Role::input || port.scaled_by.empty();
+  });
 }
 
 std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases, const std::vector<std::size_t>& selected) {

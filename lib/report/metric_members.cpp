@@ -93,6 +93,9 @@ const Members<Statistics>& counts() {
        elements(
            "elements not judged because they are NaN or infinite, which may depend on the order of the partial sums"),
        &at<&Statistics::order_dependent>},
+      {"outside",
+       elements("elements that the op leaves to the implementation, as those of padding: any number is right"),
+       &at<&Statistics::outside>},
       {"unsampled", elements("elements that were not compared because they are not part of the sample"),
        &at<&Statistics::unsampled>},
       {"poison", elements("elements that were not written"), &at<&Statistics::poison>},

@@ -49,6 +49,15 @@ json tolerance_json(const plan::ToleranceSpec& spec) {
   put("max_ulp", spec.max_ulp);
   put("rel_l2", spec.rel_l2);
   put("min_judged", spec.min_judged);
+  for (const plan::StatisticLimit& limit : spec.statistics) {
+    json& limits = object["statistics"][limit.name] = json::object();
+    if (limit.least) {
+      limits["least"] = number(*limit.least);
+    }
+    if (limit.most) {
+      limits["most"] = number(*limit.most);
+    }
+  }
   return object;
 }
 

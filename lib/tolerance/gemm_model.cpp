@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "model/arithmetic.hpp"
 #include "op/gemm.hpp"
+#include "op/gemm_scaling.hpp"
 #include "tolerance/accumulation.hpp"
 #include "tolerance/chain_drift.hpp"
 #include "tolerance/few_bits.hpp"
@@ -53,12 +54,18 @@ struct Gemm {
     first = is_fp32_storage ? converted() : r.mode->first;
     second = is_fp32_storage ? converted() : r.mode->second;
     // The mean of the sum is r A. Only if it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
-    const double r2 = std::pow(r.first_pattern.coherence * r.second_pattern.coherence, 2);
-    cancelled = (p.beta != 0 || p.bias) && r2 * static_cast<double>(products) >= 1 ? std::sqrt(r2) : 0;
+    cancelled = (p.beta != 0 || p.bias) && mean_square() >= 1
+                    ? std::abs(r.first_pattern.coherence * r.second_pattern.coherence)
+                    : 0;
     runs = r.first_pattern.order == data::Order::signed_runs || r.second_pattern.order == data::Order::signed_runs;
     cancelled = runs ? 1 : cancelled;
   }
 
+  /// Of the products' sums, in units of S2, at most.
+  [[nodiscard]] double mean_square() const {
+    return std::pow(request.first_pattern.coherence * request.second_pattern.coherence, 2) *
+           static_cast<double>(products);
+  }
   [[nodiscard]] Dtype converted() const {
     switch (operands) {
       case model::PrecisionClass::fp32:
@@ -148,6 +155,14 @@ void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel&
   const auto k = static_cast<double>(g.products);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
   const double scale = std::max(1.0, g.product_scale);
+  if (op::has_line_scales(g.p)) {
+    // The product of two scales, the sum multiplied by it, and their sum: three roundings of each block's part, of which
+    // none is shared by many.
+    const double unit = unit_of(Dtype::fp32);
+    model.bound_magnitude += 3 * unit * enlarged;
+    model.var_second += unit * unit * enlarged * enlarged;
+    model.var_value += unit * unit;
+  }
   model.bound_absolute = sum.star * k * star + (k + 4) * spacing * scale;
   model.var_absolute =
       sum.absolute * std::pow(largest * g.product_scale, 2) + (k + 4) / 12 * std::pow(spacing * scale, 2);
@@ -233,11 +248,16 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
 /// which reach A at most, when runs of the other sign follow: r = 1.
 ///   V     += r^2 (value + coherent) A^2
 ///   slope <= f sum w |y s| / sum w y^2 <= f r sqrt(sum w A^2 / sum w y^2)      (Cauchy and Schwarz)
+/// Sums without a mean have s^2 = S2 alone. Beside a C or bias that does have one, or where relu leaves only what exceeds a negative
+/// bias, y is another number than s, and f s has a slope of either sign on it.
 void add_cancellation(const Gemm& g, model::ErrorModel& model) {
   model.cancelled = g.cancelled * g.enlargement();
   model.var_magnitude += model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
   const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as in the gate
   model.slope_magnitude = model.cancelled * slope;
+  if (g.p.beta != 0 || g.p.bias) {
+    model.slope_second = std::sqrt(1 + g.mean_square()) * slope;
+  }
 }
 
 /// Scale, addend, bias and activation, each operation rounded; z = fma(beta, c, scale acc) + bias or in more steps.
@@ -297,7 +317,8 @@ void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
 /// What the operands' own rounding leaves of their bits is known only where they are.
 void add_spacing(const Gemm& g, const model::Arithmetic& arithmetic, model::ErrorModel& model) {
   const bool converts = g.is_fp32_storage && !g.plain_fp32();
-  if (model.output != Dtype::fp32 || (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
+  if (model.output != Dtype::fp32 || op::has_line_scales(g.p) ||
+      (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
     return;
   }
   model.spacing =
@@ -341,6 +362,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   add_epilogue(g, model);
   widen_for_patterns(g, model);
   if (port == "d") {
+    model.relu = g.p.epilogue == "relu" && model.bound_magnitude > 0;
     add_spacing(g, arithmetic, model);
     model.terms = true;
     if (request.first != nullptr && request.second != nullptr) {

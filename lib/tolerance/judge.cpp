@@ -217,7 +217,9 @@ void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorMode
   }
   const double predicted = model.slope_low + model.slope_coherent * s.coherence;
   const double below = -1.5 * std::min(predicted, 0.0);
-  gates.add_model(Gate::slope, std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
+  // sum w S2 <= N / var_second, likewise, over all elements, those at which relu leaves nothing included.
+  const double other = model.slope_second == 0 ? 0 : model.slope_second / std::sqrt(model.var_second * s.signal);
+  gates.add_model(Gate::slope, std::abs(s.slope), std::max(s.slope < 0 ? below : 0.0, other) + tolerance);
 }
 
 /// Of the widths, the one that is closest to its limit. Nothing is asked where all elements may share a factor whose error is

@@ -10,6 +10,7 @@
 #include "core/trace.hpp"
 #include "tolerance/gelu_errors.hpp"
 #include "tolerance/largest_error.hpp"
+#include "tolerance/relu_errors.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -155,10 +156,12 @@ void Expectation::expect(const EvaluationContext& context, const model::ErrorMod
       input_.term_count = model.reduction;
     }
   }
-  if (model.gelu.has_value() && values.argument.size() == input_.magnitude.size()) {
+  const bool narrows = model.gelu.has_value() || model.relu;
+  if (narrows && values.argument.size() == input_.magnitude.size()) {
     bounds_.assign(input_.magnitude.begin(), input_.magnitude.end());
     deviations_.assign(input_.deviation.begin(), input_.deviation.end());
-    tolerance::narrow_to_gelu(model, values.argument.span(), bounds_, deviations_);
+    (model.gelu ? tolerance::narrow_to_gelu : tolerance::narrow_to_relu)(model, values.argument.span(), bounds_,
+                                                                         deviations_);
     input_.magnitude = bounds_;
     input_.deviation = deviations_;
   }

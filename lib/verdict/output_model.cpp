@@ -79,15 +79,21 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     return expected == model::PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
   };
   const auto largest = [&](std::size_t i) { return prepared.rounding->largest_code.find(operands[i].port)->second; };
+  const auto largest_scale = [&](const op::Operand& operand) {
+    const auto codes = std::ranges::find(prepared.ports, operand.port, &op::Port::name);
+    return codes == prepared.ports.end() || codes->scaled_by.empty()
+               ? operand.scale
+               : operand.scale * prepared.rounding->largest_code.find(codes->scaled_by)->second;
+  };
   if (!operands.empty()) {
     request.first = operands.data();
-    request.first_scale = operands[0].scale;
+    request.first_scale = largest_scale(operands[0]);
     request.first_max = largest(0);
     request.first_pattern = data::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
   }
   if (operands.size() > 1) {
     request.second = &operands[1];
-    request.second_scale = operands[1].scale;
+    request.second_scale = largest_scale(operands[1]);
     request.second_max = largest(1);
     request.second_pattern = data::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
   }

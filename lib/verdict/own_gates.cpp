@@ -4,7 +4,11 @@
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/trace.hpp"
@@ -45,6 +49,32 @@ std::vector<op::ImpossibleDraw> impossible_draws(const EvaluationContext& contex
                              : findings_of(context, function, values_of_case(context));
 }
 
+namespace {
+
+/// What the plan asks of a statistic. measured <= limit passes, so the least number that it may be is beside what it is.
+void add_asked(const plan::ToleranceSpec& wanted, const op::Finding& statistic,
+               std::vector<tolerance::Criterion>& criteria) {
+  for (const plan::StatisticLimit& limit : wanted.statistics) {
+    if (limit.name != statistic.name) {
+      continue;
+    }
+    const auto add = [&](std::string name, double measured, double most, std::string_view words, double asked) {
+      criteria.push_back({std::move(name), measured, most, measured <= most,
+                          fmt::format("{} is {:.6g}, and the plan asks for at {} {:.6g}", limit.name,
+                                      statistic.measured, words, asked),
+                          tolerance::Criterion::About::conduct});
+    };
+    if (limit.most) {
+      add(limit.name, statistic.measured, *limit.most, "most", *limit.most);
+    }
+    if (limit.least) {
+      add("asked " + limit.name, *limit.least, statistic.measured, "least", *limit.least);
+    }
+  }
+}
+
+}  // namespace
+
 void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
   if (context.group->row->reference.findings == nullptr) {
     return;
@@ -76,6 +106,7 @@ void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
         output->certificate.fakes.push_back({finding.fake, tolerance::Fake::Outcome::accepted, {}});
       }
     } else {
+      add_asked(context.prepared->c->tolerance, finding, output->criteria);
       output->findings.push_back(std::move(finding));
     }
   }

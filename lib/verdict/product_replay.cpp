@@ -34,6 +34,17 @@ model::MatrixView view_of(const EvaluationContext& context, std::string_view nam
   return {data + at->offset_bytes + batch * at->batch_stride * bytes, at->dtype, at->rows, at->cols, at->ld, 1};
 }
 
+const std::byte* stored_at(const EvaluationContext& context, std::string_view name) {
+  const std::vector<op::Port>& ports = context.prepared->ports;
+  const auto at = std::ranges::find(ports, name, &op::Port::name);
+  return context.host[static_cast<std::size_t>(at - ports.begin())].bytes.data() + at->offset_bytes;
+}
+
+/// Whether k is cut where scales change.
+bool blocks_cut(const op::GemmParams& p) {
+  return op::has_line_scales(p) && op::scaled_products(p) < p.k;
+}
+
 }  // namespace
 
 bool is_replayable(const EvaluationContext& context, const worker::RunReport& run, const model::ErrorModel& model) {
@@ -48,12 +59,13 @@ bool is_replayable(const EvaluationContext& context, const worker::RunReport& ru
 
 model::Schedule replayed_schedule(const EvaluationContext& context, int split_k) {
   const op::Mode& requested = *context.prepared->c->mode;
+  const auto p = op::from_params<op::GemmParams>(context.prepared->c->params);
+  split_k = blocks_cut(p) ? 1 : split_k;
   const bool fp32 = context.judged == PrecisionClass::fp32;
   if (fp32 || context.arithmetic == model::MatrixArithmetic::fp32_chain) {
     return model::gemm_schedule(context.device->sm, *op::find_mode("fp32"), false, false, split_k);
   }
   const op::Mode& mode = context.judged == PrecisionClass::bf16_inputs ? *op::find_mode("bf16") : requested;
-  const auto p = op::from_params<op::GemmParams>(context.prepared->c->params);
   return model::gemm_schedule(context.device->sm, mode, op::gemm_promotes(p, requested), true, split_k);
 }
 
@@ -76,7 +88,10 @@ void ProductReplay::load_operands(const EvaluationContext& context, const worker
   model::load_matrix(p_.trans_b ? b.transposed() : b, {}, place_.columns, conversion, b_.span());
   const Dtype scalars = mode.compute == op::Compute::fp16 ? Dtype::fp16 : Dtype::fp32;
   factor_ = static_cast<float>(core::round_to(p_.alpha, scalars));
-  if (mode.scaled) {
+  if (op::has_line_scales(p_)) {
+    const model::StoredScales stored = {stored_at(context, "a_scale_inv"), stored_at(context, "b_scale_inv")};
+    scales_ = model::load_line_scales(p_, stored, place_.rows, place_.columns);
+  } else if (mode.scaled) {
     const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
     factor_ *= static_cast<float>(operands[0].scale) * static_cast<float>(operands[1].scale);
   }
@@ -88,6 +103,7 @@ std::vector<double> ProductReplay::replayed(const model::Schedule& schedule) con
                                   static_cast<std::int64_t>(place_.columns.size()), p_.k};
   operands.a_emin = a_emin_;
   operands.b_emin = b_emin_;
+  operands.scales = scales_;
   model::simulate_product(schedule, operands, sums.span());
   std::vector<double> values(sums.size());
   std::ranges::transform(sums.span(), values.begin(), [this](float sum) { return static_cast<double>(factor_ * sum); });
@@ -96,12 +112,16 @@ std::vector<double> ProductReplay::replayed(const model::Schedule& schedule) con
 
 std::vector<double> ProductReplay::exact_row(std::size_t i) const {
   const auto k = static_cast<std::size_t>(p_.k);
+  const auto parts = static_cast<std::size_t>(scales_.parts);
   std::vector<double> sums(place_.columns.size());
   for (std::size_t t = 0; t < k; ++t) {
-    const auto a = static_cast<double>(a_[i * k + t]);
+    const std::size_t part = parts == 0 ? 0 : t / static_cast<std::size_t>(scales_.products);
+    const double of_row = parts == 0 ? 1 : static_cast<double>(scales_.a[i * parts + part]);
+    const double a = static_cast<double>(a_[i * k + t]) * of_row;
     const float* b = b_.data() + t * sums.size();
     for (std::size_t j = 0; j < sums.size(); ++j) {
-      sums[j] += a * static_cast<double>(b[j]);
+      const double of_column = parts == 0 ? 1 : static_cast<double>(scales_.b[j * parts + part]);
+      sums[j] += a * (static_cast<double>(b[j]) * of_column);
     }
   }
   std::ranges::for_each(sums, [this](double& sum) { sum *= static_cast<double>(factor_); });

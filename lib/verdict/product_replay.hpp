@@ -9,6 +9,7 @@
 
 #include "core/buffer.hpp"
 #include "model/error_model.hpp"
+#include "model/line_scales.hpp"
 #include "model/operand_image.hpp"
 #include "model/schedule.hpp"
 #include "op/gemm.hpp"
@@ -51,6 +52,7 @@ class ProductReplay {
   Place place_;
   std::int32_t a_emin_, b_emin_;
   core::Buffer<float> a_, b_;
+  model::LineScales scales_;
   float factor_ = 1;
 };
 

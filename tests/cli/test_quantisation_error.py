@@ -88,5 +88,37 @@ class QuantisationError(CliTest):
         return found["measured"]
 
 
+class StatisticLimits(CliTest):
+    """A plan may limit what casts lose. Scale 1 loses nearly all of numbers of 1e-5."""
+
+    def judged(self, code, statistics, **inputs):
+        case = {"op": "quantize", "mode": "fp32", "backend": "sim", "params": {"rows": 64, "cols": 256, "scale": 1},
+                "inputs": {"distribution": "normal", **inputs}, "tolerance": {"statistics": statistics}}
+        self.run_cli("run", self.plan(cases=[case]), "--device", "sim:sm_90", "--json", "report.json", "--no-save", code=code)
+        return json.loads((self.folder / "report.json").read_text())["cases"][0]
+
+    def test_within_limits(self):
+        self.assertEqual(self.judged(0, {"sqnr": {"least": 25}, "underflow": {"most": 0.01}})["status"], "pass")
+
+    def test_too_much_is_lost(self):
+        for statistics, words in (({"underflow": {"most": 0.01}}, "underflow"), ({"sqnr": {"least": 25}}, "asks for at least 25")):
+            with self.subTest(statistics=statistics):
+                record = self.judged(1, statistics, sigma=2e-3)
+                self.assertEqual(record["status"], "fail")
+                self.assertIn(words, record["reason"])
+
+    def test_names_and_limits_are_checked(self):
+        for op, statistics, words in (("quantize", {"sqn": {"least": 1}}, 'did you mean "sqnr"'),
+                                      ("gelu", {"sqnr": {"least": 1}}, "statistic"),
+                                      ("quantize", {"sqnr": {}}, "needs a limit"),
+                                      ("quantize", {"sqnr": 25}, "needs a limit"),
+                                      ("quantize", {"sqnr": {"lest": 1, "most": 2}}, "least")):
+            with self.subTest(op=op, statistics=statistics):
+                case = {"op": "quantize" if op == "quantize" else "activation_fwd", "mode": "fp32",
+                        "params": {"rows": 4, "cols": 4} if op == "quantize" else {"rows": 4, "hidden": 4},
+                        "tolerance": {"statistics": statistics}}
+                self.assertIn(words, self.run_cli("validate", self.plan(cases=[case]), code=2).stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@
 
 #include "data/distribution.hpp"
 #include "op/gemm.hpp"
+#include "op/gemm_scaling.hpp"
 #include "op/output_format.hpp"
 #include "random_case.hpp"
 
@@ -24,10 +25,11 @@ std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
   static const std::map<std::string_view, std::string_view> kTransformerEngine = {
       {"fp32", "tf32"},          {"fp32_pedantic", "tf32"}, {"fp32_fast16f", "tf32"},
       {"fp32_fast16bf", "tf32"}, {"bf16x9", "tf32"},        {"fp16_acc16", "fp16"}};
-  static const std::map<std::string_view, std::string_view> kPlain = {
-      {"tf32", "fp32"},      {"fp32_fast16f", "fp32"}, {"fp32_fast16bf", "fp32_pedantic"},
-      {"bf16x9", "fp32"},    {"fp16_acc16", "fp16"},   {"fp8_e4m3", "bf16"},
-      {"fp8_hybrid", "fp16"}};
+  static const std::map<std::string_view, std::string_view> kPlain = {{"tf32", "fp32"},
+                                                                      {"fp32_fast16f", "fp32"},
+                                                                      {"fp32_fast16bf", "fp32_pedantic"},
+                                                                      {"bf16x9", "fp32"},
+                                                                      {"fp16_acc16", "fp16"}};
   if (backend != "transformer_engine" && backend != "cuda") {
     return mode.name;
   }
@@ -50,6 +52,11 @@ void fit_transformer_engine(GemmParams& p, bool fp8_output) {
   p.pad_a = p.pad_b = p.pad_d = p.misalign = 0;
   p.batch = 1;
   p.epilogue = p.epilogue == "relu" ? "gelu" : p.epilogue;
+  if (op::has_line_scales(p)) {
+    p.epilogue = "none";
+    p.scaling = p.scaling == "outer_vector" ? "1x128_128x128" : p.scaling;
+    p.accumulate = "split";
+  }
   p.beta = fp8_output ? 0 : p.beta;
 }
 
@@ -94,7 +101,9 @@ plan::Case library_case(std::uint64_t seed, std::uint64_t index, std::string_vie
   auto p = op::from_params<GemmParams>(c.params);
   fit_mode(p, *c.mode);
   const bool fp8_output = core::is_fp8(op::gemm_output_dtype(p, *c.mode));
-  if (c.mode->scaled) {
+  if (c.mode->scaled && backend == "cuda") {
+    p.output = fp8_output ? "default" : p.output;
+  } else if (c.mode->scaled) {
     fit_fp8(p);
   }
   if (backend == "transformer_engine") {

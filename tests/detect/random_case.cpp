@@ -189,6 +189,25 @@ void draw_cancellation(Dice& dice, GemmParams& p, plan::InputSpec& inputs) {
   }
 }
 
+/// Scales of rows or blocks, for one product of codes that are stored with k within rows.
+void draw_scales(Dice& dice, GemmParams& p) {
+  constexpr std::array kScalings = {"outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128"};
+  p.scaling = dice.of(kScalings);
+  p.power_of_two = dice.one_in(3);
+  p.trans_a = false;
+  p.trans_b = true;
+  p.batch = 1;
+  if (p.scaling != "outer_vector") {
+    p.accumulate = "split";
+  }
+  if (p.output.starts_with("fp8")) {
+    p.output = "default";
+  }
+  if (dice.one_in(3)) {
+    p.k += 128 * dice.between(1, 4);
+  }
+}
+
 }  // namespace
 
 RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
@@ -213,6 +232,9 @@ RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
   c.seed = dice.word() % 1'000'000'000;
   if (!c.inputs.exact_leg() && dice.one_in(8)) {
     draw_cancellation(dice, p, c.inputs);
+  }
+  if (c.mode->scaled && dice.one_in(3)) {
+    draw_scales(dice, p);
   }
   const auto is = [&c](const char* drawn) { return c.inputs.common == data::make_distribution(drawn); };
   const bool plain = c.inputs.ports.empty() && (is("normal") || is("uniform") || is("positive"));

@@ -54,6 +54,18 @@ OVERFLOWING = [
 ]
 
 
+# Errors of a product are proportional to the product: beside what does not average out, and where relu leaves the largest sums only,
+# that is another number than the result.
+BESIDE_ADDENDS = [
+    (case("gemm", mode, {"m": 96, "n": 96, "k": 4096, "output": "fp32", **params}, {"distribution": "normal", "sigma": 0.125, **inputs}),
+     fault)
+    for mode in ("tf32", "bf16", "fp16")
+    for params, inputs, fault in (
+        ({"beta": 1}, {"c": {"distribution": "constant", "value": 4}}, "scale_1_01"),
+        ({"bias": True}, {"bias": {"distribution": "large_mean", "mean": 5, "sigma": 1}}, "scale_1_01"),
+        ({"bias": True, "epilogue": "relu"}, {"bias": {"distribution": "constant", "value": -1.5}}, "scale_1_01"))
+]
+
 # Products of one size are all truncated alike once partial sums are large enough.
 LONG_FP8 = [
     (case("gemm", "fp8_e4m3", {"m": 32, "n": 32, "k": k, "trans_b": True, "accumulate": "fast", "output": "fp32"},
@@ -308,6 +320,9 @@ class FalseAlarms(PlantsFaults):
 
     def test_equal_columns_have_one_error(self):
         self.check([(EQUAL_COLUMNS, "all_seven")])
+
+    def test_products_beside_addends_of_another_size(self):
+        self.check(BESIDE_ADDENDS)
 
     def test_long_fp8_sums_of_products_of_one_size(self):
         self.check(LONG_FP8)

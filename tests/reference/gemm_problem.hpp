@@ -9,6 +9,7 @@
 #include "core/rng.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "op/gemm_scaling.hpp"
 #include "op/reference.hpp"
 #include "reference/references.hpp"
 
@@ -22,6 +23,7 @@ struct GemmProblem {
   std::vector<double> bias;
   double a_scale = 1;
   double b_scale = 1;
+  std::vector<double> a_scales, b_scales;  ///< of rows or blocks
   std::vector<std::int64_t> sample;
   op::Params params;
 
@@ -36,6 +38,14 @@ struct GemmProblem {
     }
     if (!bias.empty()) {
       out.inputs.push_back({"bias", bias.data(), 1, 1, p.n, 1});
+    }
+    if (op::has_line_scales(p)) {
+      const auto add = [&out](const op::BlockLayout& layout, const std::vector<double>& scales) {
+        const op::Port port = op::scale_port(layout, op::Role::input);
+        out.inputs.push_back({layout.scales, scales.data(), 1, port.rows, port.cols, 1});
+      };
+      add(op::scales_of_a(p), a_scales);
+      add(op::scales_of_b(p), b_scales);
     }
     return out;
   }

@@ -48,6 +48,63 @@ TEST(GemmReference, applies_alpha_scales_beta_and_bias) {
   EXPECT_EQ(problem.output(), (Doubles{-10 + 1 + 100, -14 + 2 - 100, -22 + 3 + 100, -32 + 4 - 100}));
 }
 
+TEST(GemmReference, every_row_and_column_may_have_a_scale) {
+  GemmProblem problem = two_by_two(false, true);
+  problem.gemm.scaling = "outer_vector";
+  problem.a_scales = {2, 0.5};
+  problem.b_scales = {1, -3};
+
+  EXPECT_EQ(problem.output(), (Doubles{10, -42, 5.5, -24}));
+}
+
+// Both blocks of a row of A, of 128 and 2 elements, and those of two columns of B that share theirs.
+GemmProblem of_blocks(std::string scaling) {
+  GemmProblem problem{.gemm = {.m = 2, .n = 2, .k = 130, .trans_b = true}};
+  problem.gemm.scaling = std::move(scaling);
+  problem.a.assign(260, 1);
+  problem.b.assign(260, 1);
+  return problem;
+}
+
+TEST(GemmReference, scales_of_blocks_are_stored_block_by_block) {
+  GemmProblem problem = of_blocks("1x128_1x128");
+  problem.a_scales = {2, 3, 5, 7};  // row 0 and 1 of the first block, then of the second
+  problem.b_scales = {1, 10, 100, 1000};
+
+  EXPECT_EQ(problem.output(),
+            (Doubles{2 * 128 + 5 * 2 * 100, 20 * 128 + 5 * 2 * 1000, 3 * 128 + 7 * 2 * 100, 30 * 128 + 7 * 2 * 1000}));
+}
+
+TEST(GemmReference, scales_of_large_blocks_are_stored_row_by_row) {
+  GemmProblem problem = of_blocks("1x128_128x128");
+  problem.a_scales = {2, 3, 5, 7};
+  problem.b_scales = {1, 100};
+
+  EXPECT_EQ(problem.output(), (Doubles{256 + 1000, 256 + 1000, 384 + 1400, 384 + 1400}));
+}
+
+TEST(GemmReference, scales_are_magnitudes_of_draws) {
+  std::vector<double> draws = {-3, 0, kInfinity, 0.3, kNan};
+  GemmProblem problem = of_blocks("1x128_1x128");
+  op::Params params = op::to_params(problem.gemm);
+  const op::Port port;
+  gemm_reference().derive({&params, {}, &port}, draws);
+  EXPECT_EQ(draws, (Doubles{3, 1, 1, static_cast<double>(0.3F), 1}));
+
+  problem.gemm.power_of_two = true;
+  params = op::to_params(problem.gemm);
+  gemm_reference().derive({&params, {}, &port}, draws);
+  EXPECT_EQ(draws, (Doubles{2, 1, 1, 0.25, 1}));
+}
+
+TEST(GemmReference, refuses_scales_that_do_not_fit) {
+  GemmProblem problem = of_blocks("1x128_1x128");
+  problem.a_scales = problem.b_scales = {1, 1, 1, 1};
+  op::ReferenceRequest request = problem.request();
+  request.inputs.back().cols = 1;
+  EXPECT_THROW((void)gemm_reference().values(request), core::InternalError);
+}
+
 TEST(GemmReference, beta_zero_does_not_read_c) {
   GemmProblem problem = two_by_two(false, false);
   problem.c = {kNan, kNan, kNan, kNan};

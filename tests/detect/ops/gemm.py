@@ -172,6 +172,40 @@ def of_ranges():
               ["G1 bound", "G2 rms"], named="the last 1 of k is missing")
 
 
+def scaled(scaling, mode="fp8_e4m3", **rest):
+    """Two blocks each way, the last along k of 16 products."""
+    return gemm(mode, m=136, n=144, k=400, scaling=scaling, **rest)
+
+
+BLOCKS = ("1x128_1x128", "1x128_128x128", "128x128_1x128")
+
+
+def of_scales():
+    """Scales of rows and blocks."""
+    for scaling in BLOCKS:
+        yield from [
+            Row("block_scale_misindexed", scaled(scaling), ["G1 bound", "G2 rms"]),
+            Row("block_scale_misindexed", scaled(scaling, distribution="exact"), ["exact"]),
+            Row("missing_k_tail", scaled(scaling), ["G1 bound", "G2 rms"], named="the last 1 of k is missing"),
+        ]
+    for scaling in (*BLOCKS, "outer_vector"):
+        yield from [
+            Row("column_scale_misindexed", scaled(scaling), ["G1 bound", "G2 rms"]),
+            Row("column_scale_misindexed", scaled(scaling, mode="fp8_hybrid", distribution="exact"), ["exact"]),
+            Row("block_scales_missing", scaled(scaling, power_of_two=True), ["G1 bound", "G2 rms"]),
+            Row("scale_1_01", scaled(scaling), ["G2 rms", "G3 slope"]),
+        ]
+    yield from [
+        Row("block_scales_transposed", scaled("1x128_1x128"), ["G1 bound", "G2 rms"]),
+        Row("block_scales_transposed", scaled("1x128_128x128", mode="fp8_hybrid", output="fp32"), ["G1 bound", "G2 rms"]),
+        Row("block_scales_transposed", scaled("1x128_1x128", distribution="exact"), ["exact"]),
+        # Not with 128x128_1x128: A has eight scales then, and errors of 1e-3 of each block hide in those of 14-bit sums.
+        *(Row("block_scales_in_bf16", scaled(scaling, output="fp32"), ["G2 rms", "G2 q999", "homogeneity"])
+          for scaling in ("outer_vector", "1x128_1x128", "1x128_128x128")),
+        Row("fast_accumulation", scaled("outer_vector"), ["class"]),
+    ]
+
+
 # Scale, addends, bias and activation.
 EPILOGUE = [
     ("scale_1_01", gemm("fp8_hybrid", k=1024, distribution="uniform", inputs={"low": 0.1, "high": 1}), ["G3 slope"]),
@@ -190,6 +224,12 @@ EPILOGUE = [
     ("sum_rounded", gemm("fp16", epilogue="gelu", k=16), ["G1 bound", "G4 flips"]),
     Row("sum_rounded", plain("fp16", epilogue="gelu", inputs={"sigma": 100}), ["G0 pattern"],
         named="sums below the smallest fp16 number become NaN in gelu"),
+    # What is certainly negative is 0, whatever the error of the sum.
+    *(Row("leaky_relu", gemm(mode, k=k, bias=True, epilogue="relu",
+                             inputs={"sigma": k**-0.25, "bias": {"distribution": "large_mean", "mean": -2, "sigma": 2}}), ["G1 bound"])
+      for mode in ("fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid") for k in (64, 1024)),
+    Row("leaky_relu", gemm("fp16_acc16", k=64, bias=True, epilogue="relu",
+                           inputs={"bias": {"distribution": "large_mean", "mean": -2, "sigma": 2}}), ["G1 bound"]),
     Row("approximate_tanh", plain("fp32", k=8, epilogue="gelu"), ["G1 bound"], also="G2 rms"),
     # Where gelu is flat, large sums leave no error.
     *(Row("approximate_tanh", gemm(mode, k=1024, output="fp32", epilogue="gelu"), ["G1 bound"])
@@ -241,7 +281,7 @@ STORES = [
     ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
 ]
 
-FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *EPILOGUE, *NOT_EXCUSED, *STORES]
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *EPILOGUE, *NOT_EXCUSED, *STORES]
 
 MODES = ["fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16", "fp16", "fp16_acc16", "fp8_e4m3",
          "fp8_hybrid"]
@@ -261,6 +301,9 @@ def unusual(rng):
     inputs = unusual_values(rng)
     if rng.random() < 0.5:
         inputs["b"] = unusual_values(rng)
+    if mode.startswith("fp8") and rng.random() < 0.5:
+        params |= {"scaling": rng.choice(["outer_vector", *BLOCKS]), "power_of_two": rng.random() < 0.5, "trans_a": False,
+                   "trans_b": True}
     return {"mode": mode, "params": params, "inputs": inputs}
 
 
@@ -278,6 +321,13 @@ PATHS = [
     {"op": "gemm", "mode": ["fp32", "fp32_pedantic"],
      "params": {"m": 65, "n": 70, "k": 33, "beta": [0, 0.5], "bias": [False, True],
                 "epilogue": ["none", "relu", "gelu"]}},
+    # Codes: one scale each, in every layout, and scales of rows and blocks.
+    {"op": "gemm", "mode": ["fp8_e4m3", "fp8_hybrid"],
+     "params": {"m": 65, "n": 70, "k": 133, "trans_a": [False, True], "trans_b": [False, True], "bias": [False, True],
+                "output": ["default", "fp16", "fp32"]}},
+    {"op": "gemm", "mode": ["fp8_e4m3", "fp8_hybrid"],
+     "params": {"m": 130, "n": 140, "k": 277, "trans_b": True, "scaling": ["outer_vector", *BLOCKS], "alpha": [1, -0.5],
+                "output": ["default", "fp32"]}},
     # Sums added to D.
     {"op": "gemm", "mode": ["fp32", "bf16", "fp16"],
      "params": {"m": 65, "n": 70, "k": 33, "beta": 1, "in_place": True}},

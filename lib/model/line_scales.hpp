@@ -1,0 +1,32 @@
+// Scales of the rows of A and the columns of B, part of k by part of k.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "op/gemm_scaling.hpp"
+
+namespace numcheck::model {
+
+/// Row i of A and column j of B contribute sum (a[i] b[j]) of every part of k, in FP32: the product of the scales is rounded, and
+/// that of the sum and it.
+struct LineScales {
+  std::vector<float> a;       ///< m x parts, row-major
+  std::vector<float> b;       ///< n x parts
+  std::int64_t parts = 0;     ///< of k
+  std::int64_t products = 0;  ///< per part, fewer in the last; 0: there are no scales
+};
+
+/// Where the scales of both operands are stored.
+struct StoredScales {
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+};
+
+/// Those of some rows of A and some columns of B, in that order. Precondition: op::has_line_scales.
+[[nodiscard]] LineScales load_line_scales(const op::GemmParams& params, const StoredScales& stored,
+                                          std::span<const std::int64_t> rows, std::span<const std::int64_t> columns);
+
+}  // namespace numcheck::model

@@ -1,0 +1,100 @@
+#include "op/gemm_scaling.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+
+namespace numcheck::op {
+namespace {
+
+constexpr std::int64_t kBlock = 128;
+
+/// Scales of a matrix with rows of `k` elements.
+BlockLayout layout_of(std::string_view matrix, std::string_view scales, std::string_view blocks, std::int64_t rows,
+                      std::int64_t k) {
+  BlockLayout layout;
+  if (blocks == "vector") {
+    layout = {.rows = rows, .cols = k, .block_cols = std::max<std::int64_t>(k, 1), .scales_transposed = true};
+  } else {
+    const auto recipe = blocks == "1x128" ? QuantizeRecipe::block_1x128 : QuantizeRecipe::block_128x128;
+    layout = rowwise_blocks(recipe, false, rows, k);
+  }
+  layout.codes = matrix;
+  layout.scales = scales;
+  return layout;
+}
+
+/// Its parts of "A_B", or "vector".
+std::string_view part_of(const GemmParams& p, bool first) {
+  const std::string_view scaling = p.scaling;
+  if (scaling == "outer_vector") {
+    return "vector";
+  }
+  const std::size_t between = scaling.find('_');
+  if (between == std::string_view::npos) {
+    throw core::InternalError("gemm: a tensor with one scale has no scales of rows or blocks");
+  }
+  return first ? scaling.substr(0, between) : scaling.substr(between + 1);
+}
+
+}  // namespace
+
+bool has_line_scales(const GemmParams& params) noexcept {
+  return params.scaling != "tensor";
+}
+
+std::int64_t scaled_products(const GemmParams& params) noexcept {
+  return params.scaling == "outer_vector" ? std::max<std::int64_t>(params.k, 1) : kBlock;
+}
+
+BlockLayout scales_of_a(const GemmParams& params) {
+  return layout_of("a", "a_scale_inv", part_of(params, true), params.m, params.k);
+}
+
+BlockLayout scales_of_b(const GemmParams& params) {
+  return layout_of("b", "b_scale_inv", part_of(params, false), params.n, params.k);
+}
+
+std::vector<std::string> scaling_mistakes(const GemmParams& params, const Mode& mode) {
+  std::vector<std::string> mistakes;
+  if (!has_line_scales(params)) {
+    if (params.power_of_two) {
+      mistakes.emplace_back("gemm: power_of_two is about scales of rows and blocks: set scaling, too");
+    }
+    return mistakes;
+  }
+  if (!mode.scaled) {
+    mistakes.push_back("gemm: scaling \"" + params.scaling + "\" applies to FP8 modes only, not to " +
+                       std::string(mode.name));
+    return mistakes;
+  }
+  if (params.trans_a || !params.trans_b) {
+    mistakes.push_back("gemm: scaling \"" + params.scaling +
+                       "\" is along k, within stored rows: set trans_a to false and trans_b to true");
+  }
+  if (params.batch > 1) {
+    mistakes.push_back("gemm: scaling \"" + params.scaling + "\" is for one product: set batch to 1");
+  }
+  if (params.accumulate == "fast" && params.scaling != "outer_vector") {
+    mistakes.push_back(
+        "gemm: scaling \"" + params.scaling +
+        "\" multiplies the sum of every 128 products by their scales, so that accumulate cannot be fast");
+  }
+  if (core::is_fp8(gemm_output_dtype(params, mode))) {
+    mistakes.push_back("gemm: scaling \"" + params.scaling + "\" has no FP8 output; it has fp32, bf16 and fp16");
+  }
+  return mistakes;
+}
+
+void gemm_exact_inputs(const Params& params, const Port& port, std::span<double> values) {
+  const auto p = from_params<GemmParams>(params);
+  if (!has_line_scales(p) || (port.name != "a_scale_inv" && port.name != "b_scale_inv")) {
+    return;
+  }
+  for (double& value : values) {
+    value = value > 0 ? 2 : 1;  // of both signs are equally many
+  }
+}
+
+}  // namespace numcheck::op

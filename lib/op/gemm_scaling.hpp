@@ -1,0 +1,42 @@
+// Scales of the operands of an FP8 product.
+//
+//   scaling          A, m x k               B, k x n                  stored, row-major
+//   tensor           one                    one
+//   outer_vector     one per row            one per column            [m], [n]
+//   1x128_1x128      128 of k               128 of k                  [ceil(k / 128), m to 4], [ceil(k / 128), n to 4]
+//   1x128_128x128    128 of k               128 of k, of 128 columns  the same, [ceil(n / 128), ceil(k / 128) to 4]
+//   128x128_1x128    128 of k, of 128 rows  128 of k                  [ceil(m / 128), ceil(k / 128) to 4], as above
+//
+// "to 4": rows of scales are that many elements apart. These are the layouts in which quantize leaves row-wise scales, GEMM-ready
+// (block_scaling.hpp), so that both operands are stored with k within rows: A B^T.
+// Source: cuBLAS manual, "Block-wise scaling" of cublasLtMatmul; TransformerEngine common/gemm/cublaslt_gemm.cu.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "op/block_scaling.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::op {
+
+/// True unless either operand has one scale.
+[[nodiscard]] bool has_line_scales(const GemmParams& params) noexcept;
+
+/// Products that are summed before they are multiplied by their scales: 128, or k. Precondition: has_line_scales.
+[[nodiscard]] std::int64_t scaled_products(const GemmParams& params) noexcept;
+
+/// Where the scales of A, and of B as it is stored, n x k, are. Precondition: has_line_scales.
+[[nodiscard]] BlockLayout scales_of_a(const GemmParams& params);
+[[nodiscard]] BlockLayout scales_of_b(const GemmParams& params);
+
+/// Why these parameters have no such scales, as sentences of a plan's checks.
+[[nodiscard]] std::vector<std::string> scaling_mistakes(const GemmParams& params, const Mode& mode);
+
+/// Integers of the exact leg, drawn for scales, as 1 or 2. Op::exact_inputs of gemm.
+void gemm_exact_inputs(const Params& params, const Port& port, std::span<double> values);
+
+/// What exact_inputs multiplies products by, at most.
+inline constexpr std::int64_t kLargestExactScales = 4;
+
+}  // namespace numcheck::op

@@ -1,0 +1,50 @@
+#include "reference/gemm_scales.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "op/field.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::reference {
+
+core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& scales, const op::BlockLayout& layout) {
+  const std::int64_t by_row = layout.scales_transposed ? 1 : layout.across();
+  const std::int64_t by_block = layout.scales_transposed ? layout.down() : 1;
+  if (codes.elements() != static_cast<std::size_t>(layout.rows * layout.cols) ||
+      scales.elements() != static_cast<std::size_t>(layout.down() * layout.across())) {
+    throw core::InternalError("reference of gemm: there are other scales of " + std::string(layout.codes) +
+                              " than the parameters say");
+  }
+  core::Buffer<double> values(codes.elements());
+  core::parallel_for(static_cast<std::size_t>(layout.rows), [&](std::size_t row) {
+    const auto i = static_cast<std::int64_t>(row);
+    const double* line = scales.data + i / layout.block_rows * by_row;
+    for (std::int64_t begin = 0; begin < layout.cols; begin += layout.block_cols) {
+      const double scale = line[begin / layout.block_cols * by_block];
+      const std::int64_t end = std::min(begin + layout.block_cols, layout.cols);
+      for (std::int64_t at = i * layout.cols + begin; at < i * layout.cols + end; ++at) {
+        values[static_cast<std::size_t>(at)] = codes.data[at] * scale;
+      }
+    }
+  });
+  return values;
+}
+
+void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values) {
+  const bool power_of_two = op::from_params<op::GemmParams>(*request.params).power_of_two;
+  for (double& value : values) {
+    const double size = std::fabs(static_cast<double>(static_cast<float>(value)));
+    if (size == 0 || !std::isfinite(size)) {
+      value = 1;
+    } else {
+      value = power_of_two ? std::ldexp(1.0, std::ilogb(size)) : size;
+    }
+  }
+}
+
+}  // namespace numcheck::reference

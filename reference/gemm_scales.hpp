@@ -1,0 +1,20 @@
+// Scales of rows and blocks of the operands of a product (op/gemm_scaling.hpp).
+#pragma once
+
+#include <span>
+
+#include "core/buffer.hpp"
+#include "op/block_scaling.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::reference {
+
+/// code * scale_inv of every element, exact unless a double cannot hold it. NaN and infinities propagate.
+[[nodiscard]] core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& scales,
+                                               const op::BlockLayout& layout);
+
+/// Reference::derive of `gemm`: scales from draws x, RN32(|x|), or the largest power of two that is not above
+/// it; 1 for 0, infinities and NaN, as TransformerEngine's recipes have it.
+void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values);
+
+}  // namespace numcheck::reference
