@@ -26,6 +26,7 @@
 #include "op/dropout.hpp"
 #include "op/fp8_recipe.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "op/layernorm_bwd.hpp"
 #include "op/layernorm_fwd.hpp"
 #include "op/moe.hpp"
@@ -39,6 +40,7 @@
 #include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
+#include "tolerance/grouped_gemm_model.hpp"
 #include "tolerance/tracked_model.hpp"
 
 namespace numcheck::app {
@@ -81,6 +83,7 @@ const std::vector<Row>& table() {
   // clang-format off: one row per line
   static const std::vector<Row> rows = {
       {OP(gemm), &tolerance::gemm_error_model, {CUBLASLT(gemm), CUDA(gemm), TE(gemm), SIM(gemm)}},
+      {OP(grouped_gemm), &tolerance::grouped_gemm_error_model, {CUDA(grouped_gemm), SIM(grouped_gemm)}},
       {OP(layernorm_fwd), &tolerance::tracked_error_model, {CUDA(layernorm_fwd), CUDNN(layernorm_fwd), TE(layernorm_fwd), SIM(layernorm_fwd)}},
       {OP(layernorm_bwd), &tolerance::tracked_error_model, {CUDA(layernorm_bwd), CUDNN(layernorm_bwd), TE(layernorm_bwd), SIM(layernorm_bwd)}},
       {OP(rmsnorm_fwd), &tolerance::tracked_error_model, {CUDA(rmsnorm_fwd), CUDNN(rmsnorm_fwd), TE(rmsnorm_fwd), SIM(rmsnorm_fwd)}},

@@ -27,7 +27,7 @@ std::string legal_values(const op::Field& field) {
     case op::FieldKind::boolean:
       return "true, false";
     case op::FieldKind::choice:
-      return fmt::format("{}", fmt::join(field.choices, ", "));
+      return field.choices.empty() ? "text" : fmt::format("{}", fmt::join(field.choices, ", "));
     case op::FieldKind::integer:
     case op::FieldKind::number:
       break;

@@ -1,7 +1,7 @@
 # Tests of the GEMM reference.
 numcheck_test(reference_test LABEL reference
   SOURCES reference/freivalds_test.cpp reference/gemm_diagnosis_test.cpp reference/gemm_k_ranges_test.cpp reference/gemm_precision_test.cpp reference/gemm_replay_test.cpp reference/gemm_test.cpp
-          reference/gemm_yardsticks_test.cpp reference/packed_product_test.cpp reference/product_test.cpp
+          reference/gemm_yardsticks_test.cpp reference/grouped_gemm_test.cpp reference/packed_product_test.cpp reference/product_test.cpp
   LIBRARIES numcheck_reference)
 
 # MPFR provides arithmetic beyond double; without it, the twofold tests remain.

@@ -95,15 +95,20 @@ std::string sim_gemm_obstacle(const op::Mode& mode, int sm) {
 }
 
 SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override) {
+  SimGemm gemm = make_sim_gemm(op::from_params<op::GemmParams>(call.c->params), *call.c->mode, sm, tf32_override);
+  gemm.a_is_dense = op::port_named(call.ports, "a").is_dense();
+  return gemm;
+}
+
+SimGemm make_sim_gemm(const op::GemmParams& params, const op::Mode& mode, int sm, std::string_view tf32_override) {
   SimGemm gemm;
-  gemm.params = op::from_params<op::GemmParams>(call.c->params);
-  gemm.mode = call.c->mode;
+  gemm.params = params;
+  gemm.mode = &mode;
   gemm.sm = sm;
   gemm.output = op::gemm_output_dtype(gemm.params, *gemm.mode);
   gemm.expected = model::expected_class(*gemm.mode, tf32_override);
   gemm.arithmetic =
       model::gemm_arithmetic(sm, *gemm.mode, op::gemm_promotes(gemm.params, *gemm.mode), gemm.uses_tf32());
-  gemm.a_is_dense = op::port_named(call.ports, "a").is_dense();
   return gemm;
 }
 

@@ -28,6 +28,10 @@ struct SimGemm {
 /// Reads the case. Precondition: gemm_obstacle() is empty.
 [[nodiscard]] SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override);
 
+/// The same of a product whose operands are stored without padding.
+[[nodiscard]] SimGemm make_sim_gemm(const op::GemmParams& params, const op::Mode& mode, int sm,
+                                    std::string_view tf32_override);
+
 /// Why the architecture has no such product, as a sentence; empty if it has one.
 [[nodiscard]] std::string sim_gemm_obstacle(const op::Mode& mode, int sm);
 

@@ -77,7 +77,7 @@ class SimBackend final : public Backend {
   [[nodiscard]] std::vector<std::string> configurations(const Call& call) override {
     std::vector<std::string> keys;
     constexpr std::int64_t kStage = 64;  // of the tiles that the libraries' kernels have
-    for (const Algorithm& algorithm : call.c->op->multiplies_matrices ? algorithms(call) : std::vector<Algorithm>()) {
+    for (const Algorithm& algorithm : call.c->op->name == "gemm" ? algorithms(call) : std::vector<Algorithm>()) {
       keys.push_back(algorithm.label + " | " + gemm_class(call, kStage, 1));
     }
     return keys;

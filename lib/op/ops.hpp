@@ -5,6 +5,7 @@
 // clang-format off: one op a line
 #define NUMCHECK_OPS(X) \
   X(gemm) \
+  X(grouped_gemm) \
   X(layernorm_fwd) \
   X(layernorm_bwd) \
   X(rmsnorm_fwd) \

@@ -25,7 +25,7 @@ json scalar(const op::Field& field) {
     case op::FieldKind::number:
       return number(field.minimum, field.maximum);
     case op::FieldKind::choice:
-      return {{"enum", strings(field.choices)}};
+      return field.choices.empty() ? json{{"type", {"string", "integer"}}} : json{{"enum", strings(field.choices)}};
   }
   return json::object();
 }

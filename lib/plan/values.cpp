@@ -34,6 +34,14 @@ void not_an_integer(const Node& node, std::string_view what, Reporter& reporter)
 
 std::optional<op::Value> decode_choice(const Node& node, const op::Field& field, Reporter& reporter) {
   const std::string what = quote(field.name);
+  if (field.choices.empty() &&
+      (node.is(Node::Kind::text) || (node.is(Node::Kind::number) && is_integer_token(node.text)))) {
+    return op::Value(node.text);  // text, as which a number is as good
+  }
+  if (field.choices.empty()) {
+    wrong_kind(node, what, "a string or an integer", reporter);
+    return {};
+  }
   if (!node.is(Node::Kind::text)) {
     wrong_kind(node, what, "a string", reporter, suggestion("", field.choices, "one of:"));
     return {};

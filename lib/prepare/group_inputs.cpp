@@ -41,6 +41,17 @@ std::string rounding_key_of(const std::vector<op::Port>& ports) {
   return key;
 }
 
+bool has_several_outputs(const std::vector<op::Port>& ports) {
+  return std::ranges::count(ports, op::Role::output, &op::Port::role) > 1;
+}
+
+/// The position of an input among those that the same outputs are computed from.
+std::size_t number_of(const std::vector<op::Port>& ports, std::size_t input) {
+  return static_cast<std::size_t>(std::count_if(
+      ports.begin(), ports.begin() + static_cast<std::ptrdiff_t>(input),
+      [&](const op::Port& other) { return other.role == op::Role::input && other.of == ports[input].of; }));
+}
+
 op::Operand operand_of(const op::Port& port, const double* data, double scale) {
   return {port.name, data, port.batch, port.rows, port.cols, scale, port.dtype};
 }
@@ -79,13 +90,13 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
     prepared.begins_rounding = true;
   }
   for (const bool generated : {true, false}) {
-    std::size_t number = 0;
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       const op::Port& port = prepared.ports[i];
       if (port.role != op::Role::input) {
         continue;
       }
       if (is_generated(port) == generated) {
+        const std::size_t number = number_of(prepared.ports, i);
         stored[i] = generated ? store_generated(c, prepared.ports, port, number)
                               : store_derived(c, prepared.ports, *rounding, port, number, key);
         prepared.scale[std::string(port.name)] = stored[i].scale;
@@ -93,7 +104,6 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
           add_operand(*rounding, port, stored[i], group_.streams && has_rows_to_pack(prepared.ports, port));
         }
       }
-      ++number;
     }
   }
   return rounding;
@@ -157,7 +167,7 @@ std::map<std::string, double> GroupBuilder::largest_outputs(const PreparedCase& 
   };
   if (!group_.streams) {
     op::ReferenceRequest request{&group_.params, rounding.operands, {}, true};
-    if (!reference.tracked()) {
+    if (!reference.tracked() && !has_several_outputs(prepared.ports)) {
       request.sample = choose_sample(output, kScaleSample);
     }
     add(reference.values(request));
@@ -223,8 +233,9 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
   group->yardsticks = group->yardstick_promise.get_future().share();
   group->total = group->total_promise.get_future().share();
   const std::vector<op::Port> ports = first.op->ports(first.params, *first.mode);
-  // Tracked references cost a few operations per element: they are never sampled.
-  const op::Port* output = group->row->reference.tracked() ? nullptr : main_output(ports);
+  // Tracked references cost a few operations per element: they are never sampled. Nor are several outputs, of which a sample
+  // would have to say which.
+  const op::Port* output = group->row->reference.tracked() || has_several_outputs(ports) ? nullptr : main_output(ports);
   if (output != nullptr && first.op->flops(first.params) > flops_limit) {
     group->sample = choose_sample(*output, kReferenceSample);
   }

@@ -153,7 +153,22 @@ bool proves_something(const OutputResult& output) {
   });
 }
 
-void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
+/// The output that has to prove something: the first one. Where outputs have operands of their own, as groups of products do, each
+/// is as good, and the first one that proves something answers for those that are empty or have nothing to add up.
+const OutputResult& main_output_of(const RunResult& result, const std::vector<op::Port>& ports) {
+  const auto first = std::ranges::find(result.outputs, std::string(), &OutputResult::pass);
+  const bool has_own = std::ranges::any_of(
+      ports, [&](const op::Port& port) { return port.role == op::Role::input && port.of == first->port; });
+  if (!has_own) {
+    return *first;
+  }
+  const auto proof = std::ranges::find_if(result.outputs, proves_something);
+  const auto filled =
+      std::ranges::find_if(result.outputs, [](const OutputResult& output) { return output.statistics.elements != 0; });
+  return proof != result.outputs.end() ? *proof : filled != result.outputs.end() ? *filled : *first;
+}
+
+void decide_status(RunResult& result, const std::vector<op::Port>& ports, const plan::ToleranceSpec& wanted) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
     if (std::string failure = failure_of(output); !failure.empty() && result.status != Status::fail) {
@@ -162,11 +177,11 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
     }
   }
   const bool proven = std::ranges::any_of(result.outputs, proves_something);
-  const auto main_output = std::ranges::find(result.outputs, std::string(), &OutputResult::pass);
+  const OutputResult& main_output = main_output_of(result, ports);
   for (const OutputResult& output : result.outputs) {
     constexpr std::uint64_t kMinElements = 2;  // a single number is always constant
     // Only the main output: others (such as a map in which all experts are selected) may legitimately be constant.
-    const bool main = &output == &*main_output;
+    const bool main = &output == &main_output;
     const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kMinElements;
     if (result.status == Status::pass && constant && !(output.vanishes && proven)) {
       result.status = Status::inconclusive;
@@ -291,7 +306,7 @@ RunResult judged(EvaluationContext& context, const worker::RunReport& run, doubl
     }
   }
   judge_by_own_gates(context, result);
-  decide_status(result, context.prepared->c->tolerance);
+  decide_status(result, prepared.ports, context.prepared->c->tolerance);
   result.not_told = not_told(result.outputs);
   if (!context.gates_only) {
     add_pictures(context, run, facts.expected, result);

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 
-#include "op/field.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -36,7 +36,11 @@ std::vector<metric::Line> lines_of(const op::Operand& operand, bool by_row, std:
 
 OperandLines operand_lines(const EvaluationContext& context, const op::Port& port, const model::ErrorModel& model) {
   const plan::Case& c = *context.prepared->c;
-  if (c.op != &op::gemm() || port.role != op::Role::output || !model.overflow_possible) {
+  if (port.role != op::Role::output || !model.overflow_possible) {
+    return {};
+  }
+  const std::optional<op::Product> product = op::product_behind(*c.op, c.params, port.name);
+  if (!product.has_value()) {
     return {};
   }
   const bool infinite =
@@ -44,10 +48,9 @@ OperandLines operand_lines(const EvaluationContext& context, const op::Port& por
   if (!infinite && !std::isfinite(model.operand_limit) && !model.zero_times_product) {
     return {};
   }
-  const auto p = op::from_params<op::GemmParams>(c.params);
   const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
-  return {lines_of(op::operand_named(operands, "a"), !p.trans_a, port.batch),
-          lines_of(op::operand_named(operands, "b"), p.trans_b, port.batch)};
+  return {lines_of(op::operand_named(operands, product->a), !product->params.trans_a, port.batch),
+          lines_of(op::operand_named(operands, product->b), product->params.trans_b, port.batch)};
 }
 
 }  // namespace numcheck::verdict

@@ -25,6 +25,20 @@ std::vector<op::Port> ports_of_pass(const prepare::PreparedCase& prepared, const
   return prepared.ports;
 }
 
+/// The operands that the output is computed from, by position: of those that belong to one output, its own.
+std::vector<std::size_t> operands_of(const prepare::PreparedCase& prepared, const op::Port& output) {
+  const std::string_view described = output.role == op::Role::amax ? output.of : output.name;
+  const std::vector<op::Operand>& all = prepared.rounding->operands;
+  std::vector<std::size_t> own;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const op::Port* port = op::find_port(prepared.ports, all[i].port);
+    if (port == nullptr || port->of.empty() || port->of == described) {
+      own.push_back(i);
+    }
+  }
+  return own;
+}
+
 /// True if every generated input of that output's pass is constant.
 bool inputs_are_constant(const prepare::PreparedCase& prepared, const op::Port& output) {
   const std::vector<op::Port> ports = ports_of_pass(prepared, output);
@@ -75,6 +89,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   const auto scale = prepared.scale.find(port.name);
   request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
   const std::vector<op::Operand>& operands = prepared.rounding->operands;
+  const std::vector<std::size_t> own = operands_of(prepared, port);
   const auto format_of = [expected](const op::Operand& operand) {  // the format in which it is multiplied
     return expected == model::PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
   };
@@ -85,19 +100,22 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
                ? operand.scale
                : operand.scale * prepared.rounding->largest_code.find(codes->scaled_by)->second;
   };
-  if (!operands.empty()) {
-    request.first = operands.data();
-    request.first_scale = largest_scale(operands[0]);
-    request.first_max = largest(0);
-    request.first_pattern = data::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
+  if (!own.empty()) {
+    const op::Operand& first = operands[own[0]];
+    request.first = &first;
+    request.first_scale = largest_scale(first);
+    request.first_max = largest(own[0]);
+    request.first_pattern = data::pattern_of(c.inputs.of(first.port), format_of(first));
   }
-  if (operands.size() > 1) {
-    request.second = &operands[1];
-    request.second_scale = largest_scale(operands[1]);
-    request.second_max = largest(1);
-    request.second_pattern = data::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
+  if (own.size() > 1) {
+    const op::Operand& second = operands[own[1]];
+    request.second = &second;
+    request.second_scale = largest_scale(second);
+    request.second_max = largest(own[1]);
+    request.second_pattern = data::pattern_of(c.inputs.of(second.port), format_of(second));
   }
-  for (std::size_t i = 2; i < operands.size(); ++i) {
+  for (std::size_t at = 2; at < own.size(); ++at) {
+    const std::size_t i = own[at];
     const data::Pattern pattern = data::pattern_of(c.inputs.of(operands[i].port), format_of(operands[i]));
     const auto given = std::ranges::find(prepared.ports, operands[i].port, &op::Port::name);
     const bool is_drawn = given == prepared.ports.end() || given->is_generated();  // others follow from what is drawn

@@ -11,6 +11,7 @@ import own_kernel_paths
 from faults import PlantsFaults
 
 FEWEST = 5
+PRODUCTS = {"gemm", "grouped_gemm"}
 # Faults of a device that do not depend on the op: such rows say nothing about an op's own checks.
 MEMORY = {"bit_flip", "stale_tile", "unwritten_tile", "write_past_end", "nan_written", "race", "swapped_rows"}
 MEMORY |= {"all_nan", "all_seven", "all_zero", "signs_flipped", "negative_zero", "nan_payload"}
@@ -82,8 +83,8 @@ class Coverage(PlantsFaults):
         self.assertEqual(missing, set(), "no table has them")
         for fault in sorted(ever):
             takers = self.accepting_ops(fault, cases.values())
-            # Faults that every op but gemm accepts are planted by shared code: memory and stores.
-            shared = takers >= set(cases) - {"gemm"}
+            # Faults that every op but products accept are planted by shared code: memory and stores.
+            shared = takers >= set(cases) - PRODUCTS
             for op in takers & {"gemm"} if shared else takers:
                 with self.subTest(fault=fault, op=op):
                     self.assertIn(fault, faults[op])

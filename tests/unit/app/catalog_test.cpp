@@ -67,11 +67,15 @@ TEST(Catalog, backends_say_how_they_multiply) {
   EXPECT_EQ(prepare::arithmetic_of(gemm, "cuda"), MatrixArithmetic::fp32_chain);
   EXPECT_EQ(prepare::arithmetic_of(gemm, "sim"), MatrixArithmetic::by_mode);
   EXPECT_THROW(static_cast<void>(prepare::arithmetic_of(gemm, "cudnn")), core::InternalError);
+  const prepare::CatalogRow& grouped = *prepare::find_row(catalog(), "grouped_gemm");
+  EXPECT_EQ(prepare::arithmetic_of(grouped, "cuda"), MatrixArithmetic::fp32_chain);
+  EXPECT_EQ(prepare::arithmetic_of(grouped, "sim"), MatrixArithmetic::by_mode);
   const prepare::CatalogRow& attention = *prepare::find_row(catalog(), "attention_fwd");
   EXPECT_EQ(prepare::arithmetic_of(attention, "cuda"), MatrixArithmetic::fp32_chain);
   EXPECT_EQ(prepare::arithmetic_of(attention, "sim"), MatrixArithmetic::by_mode);
   for (const prepare::CatalogRow& row : catalog()) {
-    const bool expected_above = row.op == gemm.op || row.op->name == "attention_fwd" || row.op->name == "attention_bwd";
+    const bool expected_above =
+        row.op == gemm.op || row.op == grouped.op || row.op->name == "attention_fwd" || row.op->name == "attention_bwd";
     EXPECT_EQ(row.op->multiplies_matrices, expected_above) << row.op->name << " needs an expectation above";
   }
 }

@@ -1,0 +1,94 @@
+// Grouped GEMM: matrix products of different sizes, computed by one call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "op/field.hpp"
+#include "op/gemm.hpp"
+#include "op/op.hpp"
+
+namespace numcheck::op {
+
+/// Libraries that have a limit take as many (TransformerEngine gemm.h).
+inline constexpr std::size_t kMostGroups = 64;
+
+/// Parameters of `grouped_gemm`: what mixture-of-experts layers multiply, a product for each expert.
+///
+///   D_g = alpha op(A_g) op(B_g) + beta C_g,   op(A_g) is m_g x k_g, op(B_g) is k_g x n_g, all row-major
+///
+/// Sizes are lists: "1024+512+256" has three groups, and a single size is that of all groups. A group may be empty
+/// (m_g = 0 or n_g = 0), or have nothing to add up (k_g = 0): then D_g = beta C_g.
+/// Ports: those of `gemm`, each with its group's number: a0, b0, c0 (with beta), a0_scale_inv and b0_scale_inv (FP8),
+/// d0, d0_scale and d0_amax (FP8 outputs), then a1 and so on. Every group has outputs of its own, so it is poisoned and
+/// judged by itself, by the error model of its own product.
+/// Sources: cuBLAS manual, cublasGemmGroupedBatchedEx; TransformerEngine gemm.h, nvte_multi_tensor_gemm.
+struct GroupedGemmParams {
+  std::string m = "64";
+  std::string n = "64";
+  std::string k = "64";
+  std::int64_t groups = 0;  ///< 0: as many as the longest list
+  bool trans_a = false;
+  bool trans_b = false;
+  double alpha = 1;
+  double beta = 0;
+  bool in_place = false;
+  std::string output = "default";
+  std::string accumulate = "default";
+
+  template <class V>
+  void describe(V& v) {
+    // A choice without choices is text.
+    v.choice("m", "m", m, {}, "rows of D in each group, joined by +, or one number for all: 1024+512+0");
+    v.choice("n", "n", n, {}, "columns of D in each group, likewise");
+    v.choice("k", "k", k, {}, "reduction length in each group, likewise");
+    v.integer("groups", "g", groups,
+              {.minimum = 0, .maximum = kMostGroups, .doc = "how many; 0 means as many as the longest list has"});
+    v.boolean("trans_a", "ta", trans_a, "A is stored k x m");
+    v.boolean("trans_b", "tb", trans_b, "B is stored n x k");
+    v.number("alpha", "alpha", alpha, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of the products"});
+    v.number("beta", "beta", beta, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of C; 0 means no C"});
+    v.boolean("in_place", "ip", in_place, "C and D share memory, as when weight gradients accumulate", true);
+    v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
+             "format of D; default is the mode's", true);
+    v.choice("accumulate", "acc", accumulate, {"default", "fast", "split"},
+             "FP8 accumulation: split promotes partial sums to FP32, fast does not; default is split", true);
+  }
+};
+
+/// The product of each group. Throws core::InternalError if the sizes are no legal lists, which Op::check reports.
+[[nodiscard]] std::vector<GemmParams> products_of(const GroupedGemmParams& params);
+
+/// Name of a group's port: "a" and 3 give "a3", "a_scale_inv" and 3 give "a3_scale_inv". Lives as long as the process.
+/// Throws core::InternalError if gemm has no such port, or there are fewer groups.
+[[nodiscard]] std::string_view name_in_group(std::string_view port, std::size_t group);
+
+/// A group's port, by its name in `gemm`.
+struct GroupPort {
+  std::string_view port;
+  std::size_t group = 0;
+};
+
+/// The inverse of name_in_group().
+[[nodiscard]] GroupPort group_port(std::string_view name);
+
+/// The ports of one group under their names in `gemm`, from the ports of all groups.
+[[nodiscard]] std::vector<Port> ports_of_group(std::span<const Port> ports, std::size_t group);
+
+/// A product among an op's outputs.
+struct Product {
+  GemmParams params;
+  std::string_view a, b, d;  ///< its ports
+};
+
+/// The product behind an output of `gemm` or `grouped_gemm`; nothing for other ops, and for ports that are no product.
+[[nodiscard]] std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output);
+
+/// The descriptor of `grouped_gemm`.
+[[nodiscard]] const Op& grouped_gemm();
+
+}  // namespace numcheck::op

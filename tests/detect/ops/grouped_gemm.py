@@ -1,0 +1,99 @@
+"""Products of several sizes in one call: whether each group gets its own operands, sizes and output."""
+
+from drawing import Clean
+from families import SEEN
+
+UNWRITTEN = ["G0 pattern"]
+SIZES = {"m": "48+48+0+64+33", "n": "40+40+40+64+20", "k": "64+64+64+96+50"}
+
+
+def grouped(mode="bf16", distribution="normal", **params):
+    """Two groups of equal shape, an empty one, a square one, and a last one of no even size."""
+    return {
+        "op": "grouped_gemm",
+        "mode": mode,
+        "backend": "sim",
+        "params": {**SIZES, **params},
+        "inputs": {"distribution": distribution},
+    }
+
+
+# The second of three has nothing to add up.
+NO_PRODUCTS = {"m": "32+24+16", "n": "16+40+32", "k": "64+0+64"}
+
+FAULTS = [
+    ("group_off_by_one", grouped(), ["G1 bound"]),
+    ("group_off_by_one", grouped("fp32", trans_a=True), ["G1 bound"]),
+    ("group_off_by_one", grouped(distribution="exact"), ["exact"]),
+    # One wrong element among 64 groups, each of them a single number.
+    ("group_off_by_one", grouped("fp16", m="4+" * 62 + "1+1", n="4+" * 62 + "1+1", k=64), ["G1 bound"]),
+    ("first_group_b", grouped("fp16"), ["G1 bound"]),
+    ("first_group_b", grouped("fp8_e4m3", trans_b=True), ["G1 bound"]),
+    ("first_group_k", grouped("fp16"), ["G1 bound"]),
+    ("first_group_k", grouped("bf16", m=24, n=32, k="64+0+65", trans_a=True), ["G1 bound"]),
+    ("groups_after_empty_missing", grouped(), UNWRITTEN),
+    ("groups_after_empty_missing", grouped("tf32"), UNWRITTEN),
+    ("k0_group_unwritten", grouped(**NO_PRODUCTS), UNWRITTEN),
+    ("k0_group_unwritten", grouped("fp32", **NO_PRODUCTS, beta=1), UNWRITTEN),
+    ("k0_group_stale", grouped(**NO_PRODUCTS), ["G1 bound"]),
+    ("k0_group_stale", grouped("fp16", "exact", **NO_PRODUCTS), ["exact"]),
+    ("last_group_missing", grouped(), UNWRITTEN),
+    ("last_group_missing", grouped("fp32", groups=64, m=8, n=8, k=16), UNWRITTEN),
+    ("last_group_k_tail", grouped(), ["G1 bound"]),
+    ("last_group_k_tail", grouped("fp32", trans_b=True), ["G1 bound"]),
+    ("last_group_k_tail", grouped("fp8_hybrid", trans_b=True, accumulate="split"), ["G1 bound", "G2 rms"]),
+    ("square_group_transposed", grouped(), ["G1 bound"]),
+    ("square_group_transposed", grouped("fp16", beta=0.5), ["G1 bound"]),
+    ("last_group_tf32", grouped("fp32"), SEEN),
+    ("last_group_tf32", grouped("fp32_pedantic", m="64+32", n=32, k="64+1024"), SEEN),
+]
+
+REFUSED = [
+    ("group_off_by_one", grouped(m="32+33"), "no group has the shape of the one before"),
+    ("first_group_k", grouped(k=64), "no group has a longer sum than the first one"),
+    ("groups_after_empty_missing", grouped(**NO_PRODUCTS), "no group follows an empty one"),
+    ("k0_group_stale", grouped(), "all groups have products"),
+    ("last_group_tf32", grouped("bf16"), "there are no FP32 products"),
+]
+REFUSED[0][1]["params"].update(n=16, k=16)
+
+MODES = ("fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid")
+
+
+def sizes(rng, groups, most, empty):
+    """A list of sizes, or one for all."""
+    if rng.random() < 0.3:
+        return str(rng.randint(1, most))
+    return "+".join(str(0 if rng.random() < empty else rng.choice([rng.randint(1, most), 8 * rng.randint(1, most // 8)]))
+                    for _ in range(groups))
+
+
+def groups(rng, _shape, mode):
+    count = rng.choice([1, 2, 3, rng.randint(2, 8), rng.randint(8, 64)])
+    most = 96 if count <= 8 else 24
+    empty = rng.choice([0, 0.2])
+    beta = rng.choice([0, 0, 1, 0.5])
+    params = {"m": sizes(rng, count, most, empty), "n": sizes(rng, count, most, 0), "k": sizes(rng, count, 4 * most, empty),
+              "groups": count, "trans_a": rng.random() < 0.5, "trans_b": rng.random() < 0.5, "beta": beta,
+              "alpha": rng.choice([1, 1, 1, -0.5, 3]), "in_place": beta != 0 and rng.random() < 0.5}
+    if mode in ("bf16", "fp16") and rng.random() < 0.2:
+        params["output"] = "fp32"
+    if mode.startswith("fp8"):
+        params["accumulate"] = rng.choice(["split", "fast"])
+        params["output"] = rng.choice(["default", "fp32", "fp16"])
+    return params
+
+
+CLEAN = {"grouped_gemm": Clean(groups, modes=MODES)}
+
+PATHS = [
+    # Whole and ragged tiles, empty groups, groups without products.
+    {"op": "grouped_gemm", "mode": ["fp32", "bf16", "fp16"],
+     "params": {"m": "64+0+130", "n": "128+64+67", "k": ["48+48+77", "0+16+31"], "trans_a": [False, True],
+                "trans_b": [False, True]}},
+    # Addends, beside D and in it; outputs wider than the inputs; as many groups as there may be.
+    {"op": "grouped_gemm", "mode": ["bf16", "fp16"],
+     "params": {"m": "65+3", "n": 70, "k": "33+0", "beta": [0, 0.5], "output": ["default", "fp32"]}},
+    {"op": "grouped_gemm", "mode": ["fp32", "fp32_pedantic"],
+     "params": {"m": 5, "n": 70, "k": 33, "groups": [1, 64], "beta": 0.5, "in_place": [False, True]}},
+]
