@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/contract/device_fault.hpp"
+#include "kernels/cublas/bindings.hpp"
 #include "kernels/cublaslt/bindings.hpp"
 #include "kernels/cuda/bindings.hpp"
 #include "kernels/cudnn/bindings.hpp"
@@ -53,6 +54,7 @@ namespace numcheck::app {
 #define ON_CUDA(backend, name) absent(#backend, kernels::backend::kArithmetic)
 #endif
 #define OP(name) &op::name(), reference::name##_reference()
+#define CUBLAS(name) ON_CUDA(cublas, name)
 #define CUBLASLT(name) ON_CUDA(cublaslt, name)
 #define CUDA(name) ON_CUDA(cuda, name)
 #define CUDNN(name) ON_CUDA(cudnn, name)
@@ -83,7 +85,7 @@ const std::vector<Row>& table() {
   // clang-format off: one row per line
   static const std::vector<Row> rows = {
       {OP(gemm), &tolerance::gemm_error_model, {CUBLASLT(gemm), CUDA(gemm), TE(gemm), SIM(gemm)}},
-      {OP(grouped_gemm), &tolerance::grouped_gemm_error_model, {CUDA(grouped_gemm), SIM(grouped_gemm)}},
+      {OP(grouped_gemm), &tolerance::grouped_gemm_error_model, {CUBLAS(grouped_gemm), CUDA(grouped_gemm), SIM(grouped_gemm)}},
       {OP(layernorm_fwd), &tolerance::tracked_error_model, {CUDA(layernorm_fwd), CUDNN(layernorm_fwd), TE(layernorm_fwd), SIM(layernorm_fwd)}},
       {OP(layernorm_bwd), &tolerance::tracked_error_model, {CUDA(layernorm_bwd), CUDNN(layernorm_bwd), TE(layernorm_bwd), SIM(layernorm_bwd)}},
       {OP(rmsnorm_fwd), &tolerance::tracked_error_model, {CUDA(rmsnorm_fwd), CUDNN(rmsnorm_fwd), TE(rmsnorm_fwd), SIM(rmsnorm_fwd)}},
@@ -154,6 +156,7 @@ const op::Op* find_op(std::string_view name) {
 std::vector<BackendInfo> backends() {
   return {{"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
           {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
+          {"cublas", "NVIDIA cuBLAS, loaded at run time: grouped products"},
           {"cuda", "te-numcheck's own FP32 kernels, which sum in a fixed order: an independent second opinion"},
           {"cudnn", "NVIDIA cuDNN, loaded at run time: norms, softmax and attention"},
           {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},

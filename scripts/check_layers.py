@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 LIB = ["core", "op", "machine", "data", "plan", "model", "eligibility", "metric", "tolerance", "worker", "prepare",
        "verdict", "report", "report/views", "diagnose", "run"]
 KERNELS = ["contract", "harness", "cuda_support", "cublas_support",
-           ("cublaslt", "cuda", "cudnn", "sim", "transformer_engine", "unfused"), "loader"]
+           ("cublas", "cublaslt", "cuda", "cudnn", "sim", "transformer_engine", "unfused"), "loader"]
 APP = ["", "commands"]
 
 # The layers that a layer may include besides itself.

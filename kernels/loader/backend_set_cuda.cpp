@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/error.hpp"
+#include "kernels/cublas/backend.hpp"
 #include "kernels/cublaslt/backend.hpp"
 #include "kernels/cuda/backend.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
@@ -25,6 +26,7 @@ struct Loader {
 constexpr std::array kLoaders = {
     Loader{"cublaslt", [](cuda_support::CudaDevice& device,
                           const ExecutorOptions& options) { return cublaslt::make_backend(device, options.lib_dir); }},
+    Loader{"cublas", &cublas::make_backend},
     Loader{"cuda", [](cuda_support::CudaDevice& device,
                       const ExecutorOptions& options) { return cuda::make_backend(device, options.bindings); }},
     Loader{"cudnn", &cudnn::make_backend},
