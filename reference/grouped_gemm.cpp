@@ -16,13 +16,7 @@ class GroupRequest {
   GroupRequest(const op::ReferenceRequest& all, const op::GemmParams& product, std::size_t group)
       : params_(op::to_params(product)), request_(all) {
     request_.params = &params_;
-    request_.inputs.clear();
-    for (op::Operand operand : all.inputs) {
-      if (const op::GroupPort known = op::group_port(operand.port); known.group == group) {
-        operand.port = known.port;
-        request_.inputs.push_back(operand);
-      }
-    }
+    request_.inputs = op::operands_of_group(all.inputs, group);
   }
   GroupRequest(const GroupRequest&) = delete;
   GroupRequest& operator=(const GroupRequest&) = delete;
@@ -60,14 +54,16 @@ op::Yardsticks grouped_yardsticks(const op::ReferenceRequest& request) {
 }  // namespace
 
 // The reference of `gemm` (gemm.cpp), group by group: its values and its yardsticks, each group's sums checked in
-// twofold arithmetic. Groups have several outputs of equal rank, so there are no samples. What `gemm` has beyond that
-// (mistakes for the certificate, Freivalds' check, replays and diagnoses) is left out here.
+// twofold arithmetic. Groups have several outputs of equal rank, so there are no samples. replay() is that of a single
+// product, of which verdicts ask. What `gemm` has beyond that (mistakes for the certificate, Freivalds' check and
+// diagnoses) is left out here.
 op::Reference grouped_gemm_reference() {
   static const std::string version = "grouped_gemm/1 " + std::string(gemm_reference().version);
   op::Reference reference;
   reference.values = &grouped_values;
   reference.yardsticks = &grouped_yardsticks;
   reference.version = version;
+  reference.replay = gemm_reference().replay;
   return reference;
 }
 

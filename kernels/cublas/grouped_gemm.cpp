@@ -138,6 +138,7 @@ Algorithm algorithm(const Cublas& cublas, cuda_support::CudaDevice& device, cons
   const auto problem = std::make_shared<const Problem>(problem_of(call));
   if (problem->in_place) {
     a.details.emplace_back("addend", "in place");
+    a.rounding.in_place = true;
   }
   a.workspace_bytes = grouped ? 3 * problem->m.size() * sizeof(void*) : 0;
   a.launch = [&cublas, &device, problem, grouped](std::span<const PortMemory> ports, std::byte* workspace) {

@@ -80,6 +80,7 @@ Algorithm algorithm(const Call& call, const SimContext& context) {
                {"NVIDIA_TF32_OVERRIDE", context.tf32_override.empty() ? "unset" : context.tf32_override}};
   if (tasks.front().gemm.params.in_place) {
     a.details.emplace_back("addend", "in place");
+    a.rounding.in_place = true;
   }
   if (!call.inject.empty()) {
     a.details.emplace_back("fault", call.inject);

@@ -47,7 +47,8 @@ bool takes(const GroupTask& group, std::string_view fault) {
   return has_products(group) && fault_obstacle(fault, group.gemm).empty();
 }
 
-constexpr std::string_view kTail = "missing_k_tail", kTranspose = "transposed_output", kTf32 = "tf32_silently";
+constexpr std::string_view kTail = "missing_k_tail", kTranspose = "transposed_output", kTf32 = "tf32_silently",
+                           kRounded = "product_rounded";
 
 constexpr std::array kFaults = {
     Fault{{"group_off_by_one", "groups multiply the operands of the group before, where these have their shapes"},
@@ -95,6 +96,10 @@ constexpr std::array kFaults = {
           "no group is square",
           [](const GroupTasks& all, std::size_t g) { return takes(all[g], kTranspose); },
           [](GroupTasks& all, std::size_t g) { all[g].fault = kTranspose; }},
+    Fault{{"group_products_rounded", "products are rounded to the output's format before C is added"},
+          "there are no 16-bit outputs with a C",
+          [](const GroupTasks& all, std::size_t g) { return takes(all[g], kRounded); },
+          [](GroupTasks& all, std::size_t g) { all[g].fault = kRounded; }},
     Fault{{"last_group_tf32", "FP32 operands of the last group are rounded to TF32 and multiplied on tensor cores"},
           "there are no FP32 products",
           [](const GroupTasks& all, std::size_t g) {

@@ -1,63 +1,22 @@
 #include "op/gemm.hpp"
 
-#include <algorithm>
-#include <array>
-#include <limits>
-
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
+#include "kernels/transformer_engine/product_rules.hpp"
 #include "op/gemm_scaling.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-constexpr std::array<std::string_view, 5> kModes = {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
-
-/// What TransformerEngine's framework bindings give cuBLASLt: 32 MiB and a little from Hopper on, else 4 MiB. The size
-/// decides which algorithm runs, and hence the bits. Source: TransformerEngine pytorch/cpp_extensions/gemm.py.
-std::size_t workspace_bytes(int sm) {
-  return sm >= 90 ? (std::size_t{32} << 20) + 1024 : std::size_t{4} << 20;
-}
-
-std::string mode_obstacle(const op::Mode& mode) {
-  if (std::ranges::find(kModes, mode.name) != kModes.end()) {
-    return {};
-  }
-  if (mode.name == "fp32") {
-    return "TransformerEngine multiplies FP32 tensors as TF32 (it requests CUBLAS_COMPUTE_32F_FAST_TF32): use the mode "
-           "tf32, and NVIDIA_TF32_OVERRIDE=0 for FP32 products";
-  }
-  return fmt::format("TransformerEngine's products support the modes tf32, bf16, fp16, fp8_e4m3 and fp8_hybrid, not {}",
-                     mode.name);
-}
-
 std::string shape_obstacle(const op::GemmParams& p) {
-  constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
   if (p.batch > 1) {
     return "TransformerEngine's product of two tensors is not batched";
   }
-  if (p.m > kLargest || p.n > kLargest || p.k > kLargest) {
-    return "TransformerEngine counts rows and columns in 32 bits";
-  }
   return p.epilogue == "relu" ? "TransformerEngine's products have no relu epilogue" : "";
-}
-
-std::string fp8_obstacle(const Context& context, const op::GemmParams& p) {
-  if (const int sm = context.info.sm; sm < 89) {
-    return fmt::format("FP8 products need sm_89 or newer; this device is sm_{}", sm);
-  }
-  if ((p.trans_a || !p.trans_b) && context.library.call(kNonTnFp8Supported) == 0) {
-    return fmt::format(
-        "on sm_{} TransformerEngine multiplies FP8 tensors only as A B^T and needs transposed copies for other "
-        "layouts: set trans_a to false and trans_b to true",
-        context.info.sm);
-  }
-  return {};
 }
 
 std::string scaling_obstacle(const Context& context, const op::GemmParams& p) {
@@ -74,27 +33,17 @@ std::string scaling_obstacle(const Context& context, const op::GemmParams& p) {
   return p.epilogue == "gelu" ? "TransformerEngine's products of FP8 blocks have no gelu epilogue" : "";
 }
 
-std::string output_obstacle(const Call& call, const op::GemmParams& p) {
-  const core::Dtype output = op::gemm_output_dtype(p, *call.c->mode);
-  if (core::is_fp8(output) && p.beta != 0) {
-    return "TransformerEngine does not accumulate into an FP8 output";
-  }
-  if (p.beta != 0 && !p.in_place) {
-    return "TransformerEngine accumulates into D in place: set in_place to true";
-  }
-  return {};
-}
-
 std::string gemm_obstacle(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
-  for (std::string obstacle : {mode_obstacle(*call.c->mode), layout_obstacle(call), shape_obstacle(p),
-                               context.library.lacks({kGemm.name, kCreateMatmulConfig.name, kNonTnFp8Supported.name}),
-                               output_obstacle(call, p), scaling_obstacle(context, p)}) {
+  for (std::string obstacle :
+       {product_mode_obstacle(*call.c->mode), layout_obstacle(call), product_size_obstacle(p), shape_obstacle(p),
+        context.library.lacks({kGemm.name, kCreateMatmulConfig.name, kNonTnFp8Supported.name}),
+        product_output_obstacle(*call.c->mode, p), scaling_obstacle(context, p)}) {
     if (!obstacle.empty()) {
       return obstacle;
     }
   }
-  return call.c->mode->scaled ? fp8_obstacle(context, p) : std::string();
+  return call.c->mode->scaled ? fp8_product_obstacle(context, p) : std::string();
 }
 
 /// Everything that one product needs except the call itself.
@@ -132,7 +81,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
   const bool split = op::gemm_promotes(p, *call.c->mode);
   const bool gelu = p.epilogue == "gelu";
   const int aux = aux_type(op::gemm_output_dtype(p, *call.c->mode));
-  const std::size_t space = workspace_bytes(context.info.sm);
+  const std::size_t space = product_workspace(context.info.sm);
   const std::size_t aux_bytes = gelu ? static_cast<std::size_t>(p.m * p.n) * bytes_of(aux) : 0;
   Algorithm algorithm = {
       readable_name(kGemm.name),

@@ -110,6 +110,11 @@ inline constexpr Function<void(Handle, int attribute, const void*, std::size_t b
 inline constexpr Function<void(int transa, int transb, const float* alpha, Handle a, Handle b, const float* beta,
                                Handle c, Handle d, Handle workspace, Handle config, Stream)>
     kGemm{"nvte_cublas_gemm_v2"};
+inline constexpr Function<void(const Handle* a, const Handle* b, Handle* d, const Handle* bias, Handle* pre_gelu_out,
+                               int num_gemms, bool transa, bool transb, bool grad, Handle* workspace, bool accumulate,
+                               bool use_split_accumulator, int math_sm_count, Stream)>
+    kMultiTensorGemm{"nvte_multi_tensor_gemm"};
+inline constexpr Function<int()> kComputeStreams{"nvte_get_num_compute_streams"};  ///< multi_stream.h
 inline constexpr Function<int()> kNonTnFp8Supported{"nvte_is_non_tn_fp8_gemm_supported"};
 
 // normalization.h
@@ -269,6 +274,8 @@ inline constexpr std::array kKnownFunctions = {
     kDestroyMatmulConfig.name,
     kSetMatmulConfigAttribute.name,
     kGemm.name,
+    kMultiTensorGemm.name,
+    kComputeStreams.name,
     kNonTnFp8Supported.name,
     kLayernormFwd.name,
     kLayernormBwd.name,

@@ -44,9 +44,9 @@ struct Sizes {
   std::vector<std::string> mistakes;
 
   explicit Sizes(const GroupedGemmParams& p) {
-    read("m", p.m, m);
-    read("n", p.n, n);
-    read("k", p.k, k);
+    read("group_m", p.m, m);
+    read("group_n", p.n, n);
+    read("group_k", p.k, k);
     if (!mistakes.empty()) {
       return;
     }
@@ -56,9 +56,9 @@ struct Sizes {
       mistakes.push_back(fmt::format("grouped_gemm: {} groups; there may be up to {}", longest, kMostGroups));
       return;
     }
-    fit("m", m);
-    fit("n", n);
-    fit("k", k);
+    fit("group_m", m);
+    fit("group_n", n);
+    fit("group_k", k);
   }
 
  private:
@@ -231,6 +231,22 @@ std::vector<Port> ports_of_group(std::span<const Port> ports, std::size_t group)
     }
   }
   return own;
+}
+
+std::vector<Operand> operands_of_group(std::span<const Operand> operands, std::size_t group) {
+  std::vector<Operand> own;
+  for (Operand operand : operands) {
+    if (const GroupPort known = group_port(operand.port); known.group == group) {
+      operand.port = known.port;
+      own.push_back(operand);
+    }
+  }
+  return own;
+}
+
+std::vector<Operand> operands_behind(const Op& op, std::span<const Operand> operands, std::string_view output) {
+  return &op == &grouped_gemm() ? operands_of_group(operands, group_port(output).group)
+                                : std::vector<Operand>(operands.begin(), operands.end());
 }
 
 std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output) {

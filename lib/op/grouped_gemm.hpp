@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "op/field.hpp"
 #include "op/gemm.hpp"
 #include "op/op.hpp"
+#include "op/reference.hpp"
 
 namespace numcheck::op {
 
@@ -21,7 +23,7 @@ inline constexpr std::size_t kMostGroups = 64;
 ///
 ///   D_g = alpha op(A_g) op(B_g) + beta C_g,   op(A_g) is m_g x k_g, op(B_g) is k_g x n_g, all row-major
 ///
-/// Sizes are lists: "1024+512+256" has three groups, and a single size is that of all groups. A group may be empty
+/// Sizes are lists, named apart from the numbers of `gemm`: "1024+512+256" has three groups, and a single size is that of all groups. A group may be empty
 /// (m_g = 0 or n_g = 0), or have nothing to add up (k_g = 0): then D_g = beta C_g.
 /// Ports: those of `gemm`, each with its group's number: a0, b0, c0 (with beta), a0_scale_inv and b0_scale_inv (FP8),
 /// d0, d0_scale and d0_amax (FP8 outputs), then a1 and so on. Every group has outputs of its own, so it is poisoned and
@@ -43,9 +45,9 @@ struct GroupedGemmParams {
   template <class V>
   void describe(V& v) {
     // A choice without choices is text.
-    v.choice("m", "m", m, {}, "rows of D in each group, joined by +, or one number for all: 1024+512+0");
-    v.choice("n", "n", n, {}, "columns of D in each group, likewise");
-    v.choice("k", "k", k, {}, "reduction length in each group, likewise");
+    v.choice("group_m", "m", m, {}, "rows of D in each group, joined by +, or one number for all: 1024+512+0");
+    v.choice("group_n", "n", n, {}, "columns of D in each group, likewise");
+    v.choice("group_k", "k", k, {}, "reduction length in each group, likewise");
     v.integer("groups", "g", groups,
               {.minimum = 0, .maximum = kMostGroups, .doc = "how many; 0 means as many as the longest list has"});
     v.boolean("trans_a", "ta", trans_a, "A is stored k x m");
@@ -79,6 +81,9 @@ struct GroupPort {
 /// The ports of one group under their names in `gemm`, from the ports of all groups.
 [[nodiscard]] std::vector<Port> ports_of_group(std::span<const Port> ports, std::size_t group);
 
+/// The operands of one group under their names in `gemm`, from those of all groups.
+[[nodiscard]] std::vector<Operand> operands_of_group(std::span<const Operand> operands, std::size_t group);
+
 /// A product among an op's outputs.
 struct Product {
   GemmParams params;
@@ -87,6 +92,10 @@ struct Product {
 
 /// The product behind an output of `gemm` or `grouped_gemm`; nothing for other ops, and for ports that are no product.
 [[nodiscard]] std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output);
+
+/// The operands of that product under their names in `gemm`.
+[[nodiscard]] std::vector<Operand> operands_behind(const Op& op, std::span<const Operand> operands,
+                                                   std::string_view output);
 
 /// The descriptor of `grouped_gemm`.
 [[nodiscard]] const Op& grouped_gemm();

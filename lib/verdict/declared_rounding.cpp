@@ -22,6 +22,7 @@
 #include "op/attention_fwd.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "op/replay.hpp"
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/criterion_words.hpp"
@@ -142,9 +143,13 @@ std::vector<Shortcut> explanations(const Shortcuts& shortcuts) {
 op::Replay replayed(const EvaluationContext& context, const JudgedOperands& operands, const ComparedPort& compared,
                     const model::ErrorModel& strict, const op::EarlyRounding& rounding) {
   const core::Dtype format = compared.port().dtype;
+  const op::Op& op = *context.prepared->c->op;
+  const std::optional<op::Product> product = op::product_behind(op, context.group->params, compared.port().name);
+  const op::Params params = product.has_value() ? op::to_params(product->params) : context.group->params;
+  const std::vector<op::Operand> inputs = op::operands_behind(op, operands.get(), compared.port().name);
   op::ReplayRequest request;
-  request.params = &context.group->params;
-  request.inputs = operands.get();
+  request.params = &params;
+  request.inputs = inputs;
   request.dtype = format;
   request.scale = strict.output_scale;
   request.stored = [&compared, format, scale = strict.output_scale](std::size_t index) {

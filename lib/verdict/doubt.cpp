@@ -52,6 +52,25 @@ std::string reasons_of(const metric::Statistics& s) {
 
 }  // namespace
 
+bool proves_something(const OutputResult& output) {
+  return std::ranges::any_of(output.certificate.fakes, [](const tolerance::Fake& fake) {
+    return fake.name == "zeros" && fake.outcome == tolerance::Fake::Outcome::rejected;
+  });
+}
+
+const OutputResult& main_output_of(const RunResult& result, const std::vector<op::Port>& ports) {
+  const auto first = std::ranges::find(result.outputs, std::string(), &OutputResult::pass);
+  const bool has_own = std::ranges::any_of(
+      ports, [&](const op::Port& port) { return port.role == op::Role::input && port.of == first->port; });
+  if (!has_own) {
+    return *first;
+  }
+  const auto proof = std::ranges::find_if(result.outputs, proves_something);
+  const auto filled =
+      std::ranges::find_if(result.outputs, [](const OutputResult& output) { return output.statistics.elements != 0; });
+  return proof != result.outputs.end() ? *proof : filled != result.outputs.end() ? *filled : *first;
+}
+
 std::string doubt_about(const OutputResult& output, bool is_main, const plan::ToleranceSpec& wanted) {
   const metric::Statistics& s = output.statistics;
   if (wanted.min_judged == 0.0) {

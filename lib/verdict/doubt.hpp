@@ -3,11 +3,20 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "plan/case.hpp"
 #include "verdict/record.hpp"
 
 namespace numcheck::verdict {
+
+/// True if zeros in place of the output would not have passed.
+[[nodiscard]] bool proves_something(const OutputResult& output);
+
+/// The output that has to prove something: the first one. Where outputs have operands of their own (op::Port::of), as groups
+/// of products do, each is as good, and the first one that proves something answers for those that are empty or have nothing
+/// to add up.
+[[nodiscard]] const OutputResult& main_output_of(const RunResult& result, const std::vector<op::Port>& ports);
 
 /// Too few elements that are judged, or, of the main output, none at all or mostly NaN and infinities; empty if there is no
 /// such doubt.

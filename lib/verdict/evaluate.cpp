@@ -146,28 +146,6 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   return output;
 }
 
-/// True if zeros in place of the output would not have passed.
-bool proves_something(const OutputResult& output) {
-  return std::ranges::any_of(output.certificate.fakes, [](const tolerance::Fake& fake) {
-    return fake.name == "zeros" && fake.outcome == tolerance::Fake::Outcome::rejected;
-  });
-}
-
-/// The output that has to prove something: the first one. Where outputs have operands of their own, as groups of products do, each
-/// is as good, and the first one that proves something answers for those that are empty or have nothing to add up.
-const OutputResult& main_output_of(const RunResult& result, const std::vector<op::Port>& ports) {
-  const auto first = std::ranges::find(result.outputs, std::string(), &OutputResult::pass);
-  const bool has_own = std::ranges::any_of(
-      ports, [&](const op::Port& port) { return port.role == op::Role::input && port.of == first->port; });
-  if (!has_own) {
-    return *first;
-  }
-  const auto proof = std::ranges::find_if(result.outputs, proves_something);
-  const auto filled =
-      std::ranges::find_if(result.outputs, [](const OutputResult& output) { return output.statistics.elements != 0; });
-  return proof != result.outputs.end() ? *proof : filled != result.outputs.end() ? *filled : *first;
-}
-
 void decide_status(RunResult& result, const std::vector<op::Port>& ports, const plan::ToleranceSpec& wanted) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {

@@ -100,11 +100,11 @@ TEST(GroupedGemm, says_what_is_wrong_with_lists) {
   for (const char* text : {"", "12,3", "-1", "1+", "+1", "2147483648", "many"}) {
     const auto mistakes = mistakes_of({.k = text});
     ASSERT_EQ(mistakes.size(), 1U) << text;
-    EXPECT_NE(mistakes[0].find("k is \"" + std::string(text) + "\""), std::string::npos) << mistakes[0];
+    EXPECT_NE(mistakes[0].find("group_k is \"" + std::string(text) + "\""), std::string::npos) << mistakes[0];
   }
-  EXPECT_EQ(
-      mistakes_of({.m = "1+2", .n = "1+2+3"}),
-      (std::vector<std::string>{"grouped_gemm: m has 2 sizes for 3 groups; give one for each group, or one for all"}));
+  EXPECT_EQ(mistakes_of({.m = "1+2", .n = "1+2+3"}),
+            (std::vector<std::string>{
+                "grouped_gemm: group_m has 2 sizes for 3 groups; give one for each group, or one for all"}));
   EXPECT_EQ(mistakes_of({.m = "1+2", .groups = 4}).size(), 1U);
   std::string many = "1";
   for (int i = 0; i < 64; ++i) {

@@ -4,7 +4,7 @@ from drawing import Clean
 from families import SEEN
 
 UNWRITTEN = ["G0 pattern"]
-SIZES = {"m": "48+48+0+64+33", "n": "40+40+40+64+20", "k": "64+64+64+96+50"}
+SIZES = {"group_m": "48+48+0+64+33", "group_n": "40+40+40+64+20", "group_k": "64+64+64+96+50"}
 
 
 def grouped(mode="bf16", distribution="normal", **params):
@@ -19,18 +19,18 @@ def grouped(mode="bf16", distribution="normal", **params):
 
 
 # The second of three has nothing to add up.
-NO_PRODUCTS = {"m": "32+24+16", "n": "16+40+32", "k": "64+0+64"}
+NO_PRODUCTS = {"group_m": "32+24+16", "group_n": "16+40+32", "group_k": "64+0+64"}
 
 FAULTS = [
     ("group_off_by_one", grouped(), ["G1 bound"]),
     ("group_off_by_one", grouped("fp32", trans_a=True), ["G1 bound"]),
     ("group_off_by_one", grouped(distribution="exact"), ["exact"]),
     # One wrong element among 64 groups, each of them a single number.
-    ("group_off_by_one", grouped("fp16", m="4+" * 62 + "1+1", n="4+" * 62 + "1+1", k=64), ["G1 bound"]),
+    ("group_off_by_one", grouped("fp16", group_m="4+" * 62 + "1+1", group_n="4+" * 62 + "1+1", group_k=64), ["G1 bound"]),
     ("first_group_b", grouped("fp16"), ["G1 bound"]),
     ("first_group_b", grouped("fp8_e4m3", trans_b=True), ["G1 bound"]),
     ("first_group_k", grouped("fp16"), ["G1 bound"]),
-    ("first_group_k", grouped("bf16", m=24, n=32, k="64+0+65", trans_a=True), ["G1 bound"]),
+    ("first_group_k", grouped("bf16", group_m=24, group_n=32, group_k="64+0+65", trans_a=True), ["G1 bound"]),
     ("groups_after_empty_missing", grouped(), UNWRITTEN),
     ("groups_after_empty_missing", grouped("tf32"), UNWRITTEN),
     ("k0_group_unwritten", grouped(**NO_PRODUCTS), UNWRITTEN),
@@ -38,24 +38,27 @@ FAULTS = [
     ("k0_group_stale", grouped(**NO_PRODUCTS), ["G1 bound"]),
     ("k0_group_stale", grouped("fp16", "exact", **NO_PRODUCTS), ["exact"]),
     ("last_group_missing", grouped(), UNWRITTEN),
-    ("last_group_missing", grouped("fp32", groups=64, m=8, n=8, k=16), UNWRITTEN),
+    ("last_group_missing", grouped("fp32", groups=64, group_m=8, group_n=8, group_k=16), UNWRITTEN),
     ("last_group_k_tail", grouped(), ["G1 bound"]),
     ("last_group_k_tail", grouped("fp32", trans_b=True), ["G1 bound"]),
     ("last_group_k_tail", grouped("fp8_hybrid", trans_b=True, accumulate="split"), ["G1 bound", "G2 rms"]),
     ("square_group_transposed", grouped(), ["G1 bound"]),
     ("square_group_transposed", grouped("fp16", beta=0.5), ["G1 bound"]),
+    ("group_products_rounded", grouped(beta=1), ["G1 bound", "G4 flips"]),
+    ("group_products_rounded", grouped("fp16", beta=-1), ["G1 bound", "G4 flips"]),
+    ("last_group_k_tail", grouped(beta=1, in_place=True), ["G1 bound"]),
     ("last_group_tf32", grouped("fp32"), SEEN),
-    ("last_group_tf32", grouped("fp32_pedantic", m="64+32", n=32, k="64+1024"), SEEN),
+    ("last_group_tf32", grouped("fp32_pedantic", group_m="64+32", group_n=32, group_k="64+1024"), SEEN),
 ]
 
 REFUSED = [
-    ("group_off_by_one", grouped(m="32+33"), "no group has the shape of the one before"),
-    ("first_group_k", grouped(k=64), "no group has a longer sum than the first one"),
+    ("group_off_by_one", grouped(group_m="32+33"), "no group has the shape of the one before"),
+    ("first_group_k", grouped(group_k=64), "no group has a longer sum than the first one"),
     ("groups_after_empty_missing", grouped(**NO_PRODUCTS), "no group follows an empty one"),
     ("k0_group_stale", grouped(), "all groups have products"),
     ("last_group_tf32", grouped("bf16"), "there are no FP32 products"),
 ]
-REFUSED[0][1]["params"].update(n=16, k=16)
+REFUSED[0][1]["params"].update(group_n=16, group_k=16)
 
 MODES = ("fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid")
 
@@ -73,7 +76,7 @@ def groups(rng, _shape, mode):
     most = 96 if count <= 8 else 24
     empty = rng.choice([0, 0.2])
     beta = rng.choice([0, 0, 1, 0.5])
-    params = {"m": sizes(rng, count, most, empty), "n": sizes(rng, count, most, 0), "k": sizes(rng, count, 4 * most, empty),
+    params = {"group_m": sizes(rng, count, most, empty), "group_n": sizes(rng, count, most, 0), "group_k": sizes(rng, count, 4 * most, empty),
               "groups": count, "trans_a": rng.random() < 0.5, "trans_b": rng.random() < 0.5, "beta": beta,
               "alpha": rng.choice([1, 1, 1, -0.5, 3]), "in_place": beta != 0 and rng.random() < 0.5}
     if mode in ("bf16", "fp16") and rng.random() < 0.2:
@@ -84,16 +87,42 @@ def groups(rng, _shape, mode):
     return params
 
 
-CLEAN = {"grouped_gemm": Clean(groups, modes=MODES)}
+def te_limits(case, rng):
+    """No factors, no groups without products; FP8 as A B^T with rows of whole 16 bytes."""
+    params = case["params"]
+    if case["mode"] == "fp32":
+        case["mode"] = "tf32"
+    params["alpha"] = 1
+    params["beta"] = 1 if params["beta"] != 0 else 0
+    params["in_place"] = params["beta"] != 0
+    params["group_k"] = "+".join("16" if size == "0" else size for size in params["group_k"].split("+"))
+    if case["mode"].startswith("fp8"):
+        params.update(trans_a=False, trans_b=True)
+        for name in ("group_n", "group_k"):
+            params[name] = "+".join(str(16 * (int(size) // 16 + 1)) for size in params[name].split("+"))
+
+
+def cublas_limits(case, rng):
+    """FP8 is refused; outputs have the operands' format, and D is C's place."""
+    params = case["params"]
+    if case["mode"].startswith("fp8"):
+        case["mode"] = rng.choice(["fp32", "tf32", "bf16", "fp16"])
+        params.pop("accumulate")
+    params.pop("output", None)
+    params["in_place"] = params["beta"] != 0
+
+
+CLEAN = {"grouped_gemm": Clean(groups, te_limits, cublas_limits=cublas_limits, modes=MODES,
+                               may_warn=("cublas", "transformer_engine"))}
 
 PATHS = [
     # Whole and ragged tiles, empty groups, groups without products.
     {"op": "grouped_gemm", "mode": ["fp32", "bf16", "fp16"],
-     "params": {"m": "64+0+130", "n": "128+64+67", "k": ["48+48+77", "0+16+31"], "trans_a": [False, True],
+     "params": {"group_m": "64+0+130", "group_n": "128+64+67", "group_k": ["48+48+77", "0+16+31"], "trans_a": [False, True],
                 "trans_b": [False, True]}},
     # Addends, beside D and in it; outputs wider than the inputs; as many groups as there may be.
     {"op": "grouped_gemm", "mode": ["bf16", "fp16"],
-     "params": {"m": "65+3", "n": 70, "k": "33+0", "beta": [0, 0.5], "output": ["default", "fp32"]}},
+     "params": {"group_m": "65+3", "group_n": 70, "group_k": "33+0", "beta": [0, 0.5], "output": ["default", "fp32"]}},
     {"op": "grouped_gemm", "mode": ["fp32", "fp32_pedantic"],
-     "params": {"m": 5, "n": 70, "k": 33, "groups": [1, 64], "beta": 0.5, "in_place": [False, True]}},
+     "params": {"group_m": 5, "group_n": 70, "group_k": 33, "groups": [1, 64], "beta": 0.5, "in_place": [False, True]}},
 ]

@@ -69,6 +69,7 @@ TEST(Catalog, backends_say_how_they_multiply) {
   EXPECT_THROW(static_cast<void>(prepare::arithmetic_of(gemm, "cudnn")), core::InternalError);
   const prepare::CatalogRow& grouped = *prepare::find_row(catalog(), "grouped_gemm");
   EXPECT_EQ(prepare::arithmetic_of(grouped, "cublas"), MatrixArithmetic::by_mode_alpha_first);
+  EXPECT_EQ(prepare::arithmetic_of(grouped, "transformer_engine"), MatrixArithmetic::by_mode_alpha_first);
   EXPECT_EQ(prepare::arithmetic_of(grouped, "cuda"), MatrixArithmetic::fp32_chain);
   EXPECT_EQ(prepare::arithmetic_of(grouped, "sim"), MatrixArithmetic::by_mode);
   const prepare::CatalogRow& attention = *prepare::find_row(catalog(), "attention_fwd");

@@ -49,6 +49,11 @@ void* nvte_create_matmul_config() {
 int nvte_is_non_tn_fp8_gemm_supported() {
   return 0;
 }
+void nvte_multi_tensor_gemm(const Handle*, const Handle*, Handle*, const Handle*, Handle*, int, bool, bool, bool,
+                            Handle*, bool, bool, int, Stream) {}
+int nvte_get_num_compute_streams() {
+  return 4;
+}
 
 /// Expects two calls: the first requests a workspace of 3 x 5 FP32 numbers, the second writes its first byte.
 void nvte_rmsnorm_fwd(Handle, Handle, float, Handle, Handle, Handle workspace, int, bool, Stream) {

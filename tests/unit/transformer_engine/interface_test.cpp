@@ -12,6 +12,7 @@
 #include <transformer_engine/fused_rope.h>
 #include <transformer_engine/fused_router.h>
 #include <transformer_engine/gemm.h>
+#include <transformer_engine/multi_stream.h>
 #include <transformer_engine/normalization.h>
 #include <transformer_engine/permutation.h>
 #include <transformer_engine/recipe.h>
@@ -82,6 +83,8 @@ static_assert(declares<decltype(::nvte_create_matmul_config)>(kCreateMatmulConfi
 static_assert(declares<decltype(::nvte_destroy_matmul_config)>(kDestroyMatmulConfig));
 static_assert(declares<decltype(::nvte_set_matmul_config_attribute)>(kSetMatmulConfigAttribute));
 static_assert(declares<decltype(::nvte_cublas_gemm_v2)>(kGemm));
+static_assert(declares<decltype(::nvte_multi_tensor_gemm)>(kMultiTensorGemm));
+static_assert(declares<decltype(::nvte_get_num_compute_streams)>(kComputeStreams));
 static_assert(declares<decltype(::nvte_is_non_tn_fp8_gemm_supported)>(kNonTnFp8Supported));
 
 static_assert(declares<decltype(::nvte_layernorm_fwd)>(kLayernormFwd));

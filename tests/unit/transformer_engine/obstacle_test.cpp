@@ -9,6 +9,7 @@
 #include "op/dropout.hpp"
 #include "op/fp8_recipe.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "op/moe.hpp"
 #include "op/quantize.hpp"
 #include "op/rmsnorm_bwd.hpp"
@@ -65,6 +66,29 @@ TEST(TeGemmObstacle, fp8_is_abt_only) {
   EXPECT_EQ(gemm_obstacle(p, "bf16"), "");
   EXPECT_TRUE(says(gemm_obstacle(p, "fp8_e4m3"), "only as A B^T"));
   EXPECT_TRUE(says(gemm_obstacle(product(), "fp8_e4m3", 80), "need sm_89"));
+}
+
+TEST(TeGroupedGemmObstacle, groups_have_products_or_no_outputs) {
+  const auto obstacle = [](const op::GroupedGemmParams& p, std::string_view mode) {
+    return obstacle_of(transformer_engine::grouped_gemm(), op::grouped_gemm(), p, mode);
+  };
+  EXPECT_EQ(obstacle({.m = "64+0+33", .trans_a = true}, "bf16"), "");
+  EXPECT_EQ(obstacle({.m = "64+0", .k = "64+0"}, "tf32"), "");
+  EXPECT_TRUE(says(obstacle({.k = "64+0"}, "fp16"), "need k > 0, and group 1 has none"));
+  EXPECT_TRUE(says(obstacle({.n = "0"}, "fp16"), "no group has outputs"));
+  EXPECT_TRUE(says(obstacle({}, "fp32"), "use the mode tf32"));
+  EXPECT_TRUE(says(obstacle({.trans_a = true}, "fp8_e4m3"), "only as A B^T"));
+  EXPECT_EQ(obstacle({.trans_b = true, .output = "fp8_e4m3"}, "fp8_e4m3"), "");
+}
+
+TEST(TeGroupedGemmObstacle, there_are_no_factors) {
+  const auto obstacle = [](const op::GroupedGemmParams& p) {
+    return obstacle_of(transformer_engine::grouped_gemm(), op::grouped_gemm(), p, "bf16");
+  };
+  EXPECT_EQ(obstacle({.beta = 1, .in_place = true}), "");
+  EXPECT_TRUE(says(obstacle({.beta = 1}), "set in_place to true"));
+  EXPECT_TRUE(says(obstacle({.alpha = 2}), "set alpha to 1, not 2, and beta to 0 or 1, not 0"));
+  EXPECT_TRUE(says(obstacle({.beta = 0.5, .in_place = true}), "not 0.5"));
 }
 
 TEST(TeGemmObstacle, shapes_and_epilogues) {

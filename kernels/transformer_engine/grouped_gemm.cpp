@@ -1,0 +1,161 @@
+#include "op/grouped_gemm.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "kernels/contract/group_ports.hpp"
+#include "kernels/cuda_support/addend.hpp"
+#include "kernels/transformer_engine/bindings.hpp"
+#include "kernels/transformer_engine/launch.hpp"
+#include "kernels/transformer_engine/product_rules.hpp"
+
+namespace numcheck::kernels::transformer_engine {
+namespace {
+
+bool has_outputs(const op::GemmParams& product) {
+  return product.m != 0 && product.n != 0;
+}
+
+std::string sizes_obstacle(const std::vector<op::GemmParams>& products) {
+  if (std::ranges::none_of(products, has_outputs)) {
+    return "TransformerEngine does not accept empty tensors, and no group has outputs";
+  }
+  for (std::size_t group = 0; group < products.size(); ++group) {
+    if (std::string obstacle = product_size_obstacle(products[group]); !obstacle.empty()) {
+      return obstacle;
+    }
+    if (has_outputs(products[group]) && products[group].k == 0) {
+      return fmt::format(
+          "TransformerEngine's products need k > 0, and group {} has none: its frameworks leave such groups out and "
+          "clear their outputs themselves",
+          group);
+    }
+  }
+  return {};
+}
+
+std::string factors_obstacle(const op::GroupedGemmParams& p) {
+  return p.alpha == 1 && (p.beta == 0 || p.beta == 1)
+             ? std::string()
+             : fmt::format(
+                   "nvte_multi_tensor_gemm has no factors: set alpha to 1, not {:g}, and beta to 0 or 1, not {:g}",
+                   p.alpha, p.beta);
+}
+
+std::string grouped_obstacle(const Context& context, const Call& call) {
+  const auto p = op::from_params<op::GroupedGemmParams>(call.c->params);
+  const std::vector<op::GemmParams> products = op::products_of(p);
+  for (std::string obstacle :
+       {product_mode_obstacle(*call.c->mode), factors_obstacle(p), sizes_obstacle(products),
+        context.library.lacks({kMultiTensorGemm.name, kComputeStreams.name, kNonTnFp8Supported.name}),
+        product_output_obstacle(*call.c->mode, products.front())}) {
+    if (!obstacle.empty()) {
+      return obstacle;
+    }
+  }
+  return call.c->mode->scaled ? fp8_product_obstacle(context, products.front()) : std::string();
+}
+
+/// The lists that the function takes. Column-major: its first operand is our B.
+struct Lists {
+  std::vector<Handle> a, b, d, bias, pre_gelu, workspaces;
+
+  void add(Operands& group, const op::GemmParams& p) {
+    a.push_back(group.input("b", {p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n}).handle());
+    b.push_back(group.input("a", {p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k}).handle());
+    Tensor& out = group.tensor(group.data("d"), data_type(group.port("d").dtype), {p.m, p.n});
+    if (group.has("d_scale")) {
+      out.set_scalar(kScale, group.data("d_scale"));
+      out.set_scalar(kAmax, group.data("d_amax"));
+    }
+    d.push_back(out.handle());
+    bias.push_back(group.none().handle());
+    pre_gelu.push_back(group.none().handle());
+  }
+};
+
+/// The tensors of one launch, and the lists of them.
+class Launch {
+ public:
+  Launch(const Context& context, std::span<const PortMemory> ports, const std::vector<op::GemmParams>& products)
+      : groups_(groups_of(ports, products.size())) {
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      if (has_outputs(products[i])) {
+        lists.add(operands_.emplace_back(context, groups_[i].memory(), nullptr), products[i]);
+      }
+    }
+  }
+
+  void add_workspaces(int count, std::byte* memory, std::size_t bytes) {
+    for (int i = 0; i < count; ++i) {
+      std::byte* own = memory + static_cast<std::size_t>(i) * aligned(bytes);
+      lists.workspaces.push_back(operands_.front().tensor(own, kByte, {static_cast<std::int64_t>(bytes)}).handle());
+    }
+  }
+
+  void copy_addends(Stream stream) const {
+    for (const GroupPorts& group : groups_) {
+      cuda_support::copy_addend(group.memory(), stream);
+    }
+  }
+
+  Lists lists;
+
+ private:
+  std::vector<GroupPorts> groups_;
+  std::deque<Operands> operands_;
+};
+
+Algorithm grouped_algorithm(const Context& context, const Call& call) {
+  const auto p = op::from_params<op::GroupedGemmParams>(call.c->params);
+  const bool split = op::gemm_promotes(op::products_of(p).front(), *call.c->mode);
+  const int streams = context.library.call(kComputeStreams);
+  const std::size_t space = product_workspace(context.info.sm);
+  const char* cutlass = std::getenv("NVTE_USE_CUTLASS_GROUPED_GEMM");
+  Algorithm algorithm = {readable_name(kMultiTensorGemm.name),
+                         {{"function", std::string(kMultiTensorGemm.name)},
+                          {"transformer_engine", context.library.version()},
+                          {"streams", std::to_string(streams)},
+                          {"NVTE_USE_CUTLASS_GROUPED_GEMM", cutlass == nullptr ? "unset" : cutlass}},
+                         static_cast<std::size_t>(streams) * aligned(space),
+                         [=, products = op::products_of(p)](std::span<const PortMemory> ports, std::byte* memory) {
+                           context.device->use();
+                           Launch launch(context, ports, products);
+                           launch.add_workspaces(streams, memory, space);
+                           if (p.in_place) {
+                             launch.copy_addends(context.device->stream());
+                           }
+                           Lists& lists = launch.lists;
+                           return context.device->timed([&] {
+                             context.library.call(
+                                 kMultiTensorGemm, lists.a.data(), lists.b.data(), lists.d.data(), lists.bias.data(),
+                                 lists.pre_gelu.data(), static_cast<int>(lists.a.size()), p.trans_b, p.trans_a, false,
+                                 lists.workspaces.data(), p.beta != 0, split, 0, context.device->stream());
+                           });
+                         }};
+  if (p.in_place) {
+    algorithm.details.emplace_back("addend", "in place");
+    algorithm.rounding.in_place = true;
+  }
+  return algorithm;
+}
+
+}  // namespace
+
+// Each group is a product as nvte_cublas_gemm_v2 computes it, on one of the library's streams; with
+// NVTE_USE_CUTLASS_GROUPED_GEMM=1, on Hopper, BF16 and FP16 groups whose k is one multiple of 128 run in one CUTLASS
+// kernel. Row-major as in `gemm`. Groups without outputs are left out of the list, as the library's frameworks do.
+// Source: TransformerEngine common/gemm/cublaslt_gemm.cu, nvte_multi_tensor_gemm.
+const Binding& grouped_gemm() {
+  static const TeBinding binding{
+      {"transformer_engine", "grouped_gemm", kArithmetic}, &grouped_obstacle, &grouped_algorithm};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::transformer_engine
