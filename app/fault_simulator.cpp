@@ -10,7 +10,7 @@
 #include "kernels/harness/passes.hpp"
 #include "kernels/sim/perturbation.hpp"
 #include "kernels/sim/sim.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -68,7 +68,7 @@ class FaultSimulator final : public diagnose::Simulator {
     c.algorithms = {};
     const auto output =
         std::ranges::find_if(memory, [](const auto& one) { return one.port->role == op::Role::output; });
-    if (c.op == &op::gemm() && output != memory.end() && output->port->dtype == core::Dtype::fp32) {
+    if (op::is_product(*c.op) && output != memory.end() && output->port->dtype == core::Dtype::fp32) {
       c.params[*op::field_index(*c.op, "output")] = std::string("fp32");
     }
     return c;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 #include "kernels/contract/ports.hpp"
 #include "kernels/harness/port_image.hpp"
 #include "model/error_model.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::kernels::harness {
 namespace {
@@ -79,13 +80,30 @@ float power_of_two(int exponent) {
   return std::ldexp(1.0F, exponent);
 }
 
+/// The product that is probed; of groups, the first one that has outputs and products. Nothing for other ops.
+std::optional<op::Product> probed_product(const Call& call) {
+  std::optional<op::Product> first;
+  for (const op::Port& port : call.ports) {
+    if (port.role != op::Role::output) {
+      continue;
+    }
+    std::optional<op::Product> product = op::product_behind(*call.c->op, call.c->params, port.name);
+    if (product.has_value() && product->params.m != 0 && product->params.n != 0 && product->params.k != 0) {
+      return product;
+    }
+    first = first.has_value() ? first : product;
+  }
+  return first;
+}
+
 class Prober {
  public:
   Prober(const Algorithm& algorithm, const Call& call, DeviceMemory& memory, std::span<const PortMemory> ports,
          std::byte* workspace, Launcher& launcher)
       : algorithm_(algorithm),
         launcher_(launcher),
-        params_(op::from_params<op::GemmParams>(call.c->params)),
+        product_(probed_product(call).value()),
+        params_(product_.params),
         memory_(memory),
         ports_(ports),
         workspace_(workspace) {}
@@ -122,7 +140,7 @@ class Prober {
 
   /// Sets element `index` along m (n) at the first k of an operand.
   void put(bool first, std::size_t index, float value) {
-    const PortMemory& operand = port_memory(ports_, first ? "a" : "b");
+    const PortMemory& operand = port_memory(ports_, first ? product_.a : product_.b);
     const auto i = static_cast<std::int64_t>(index);
     const bool down = first != (first ? params_.trans_a : params_.trans_b);
     const std::size_t offset = element_offset(*operand.port, 0, down ? i : 0, down ? 0 : i);
@@ -131,7 +149,7 @@ class Prober {
 
   /// Results are read down the first column, or along the first row.
   void launch(bool first, std::span<float> results) {
-    const PortMemory& d = port_memory(ports_, "d");
+    const PortMemory& d = port_memory(ports_, product_.d);
     memory_.fill(d.data, 0xFF, d.port->extent_bytes());
     static_cast<void>(launcher_.start(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_));
     std::vector<DeviceRead> reads;
@@ -146,7 +164,8 @@ class Prober {
   const Algorithm& algorithm_;
   Launcher& launcher_;
   int launches_ = 0;
-  op::GemmParams params_;
+  op::Product product_;
+  const op::GemmParams& params_;
   DeviceMemory& memory_;
   std::span<const PortMemory> ports_;
   std::byte* workspace_;
@@ -183,10 +202,11 @@ Classification classify_values(std::span<const float, kProbeValues.size()> got, 
 }
 
 std::string classification_obstacle(const Call& call) {
-  if (call.c->op->name != "gemm") {
-    return "the probe is defined for gemm";
+  const std::optional<op::Product> product = probed_product(call);
+  if (!product.has_value()) {
+    return "the probe is defined for gemm and grouped_gemm";
   }
-  const auto p = op::from_params<op::GemmParams>(call.c->params);
+  const op::GemmParams& p = product->params;
   const op::Mode& mode = *call.c->mode;
   if (mode.first != core::Dtype::fp32 || mode.second != core::Dtype::fp32 ||
       op::gemm_output_dtype(p, mode) != core::Dtype::fp32) {

@@ -29,7 +29,8 @@ inline constexpr std::array<float, 7> kProbeValues = {0x1.001p0F, 0x1.003p0F, 0x
 /// Classifies an operand by the results for kProbeValues, each multiplied by `factor` in FP32.
 [[nodiscard]] Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor);
 
-/// Why the probe does not apply to the case; empty if it does. It applies to `gemm` on FP32 operands with an FP32
+/// Why the probe does not apply to the case; empty if it does. It applies to `gemm`, and to the first group with a product of
+/// `grouped_gemm`, on FP32 operands with an FP32
 /// output, at least one product, and alpha that keeps the probes normal, and with gelu within 2^-25 to 2^34.
 [[nodiscard]] std::string classification_obstacle(const Call& call);
 

@@ -17,6 +17,7 @@
 #include "data/inputs.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "op/field.hpp"
+#include "op/grouped_gemm.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::diagnose {
@@ -139,7 +140,7 @@ bool can_simulate(const Subject& subject) {
   }
   return subject.simulator != nullptr && elements <= kMostElements &&
          (c.op->flops == nullptr ||
-          c.op->flops(c.params) <= (c.op->name == "gemm" ? kMostOfTensorCores : kMostOfChains));
+          c.op->flops(c.params) <= (op::is_product(*c.op) ? kMostOfTensorCores : kMostOfChains));
 }
 
 void simulate(const Subject& subject, const Trial& trial, const prepare::PreparedCase& prepared, op::Values& values,

@@ -249,6 +249,10 @@ std::vector<Operand> operands_behind(const Op& op, std::span<const Operand> oper
                                 : std::vector<Operand>(operands.begin(), operands.end());
 }
 
+bool is_product(const Op& op) {
+  return &op == &gemm() || &op == &grouped_gemm();
+}
+
 std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output) {
   if (&op == &gemm() && output == "d") {
     return Product{from_params<GemmParams>(params), "a", "b", "d"};

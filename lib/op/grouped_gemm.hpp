@@ -84,6 +84,9 @@ struct GroupPort {
 /// The operands of one group under their names in `gemm`, from those of all groups.
 [[nodiscard]] std::vector<Operand> operands_of_group(std::span<const Operand> operands, std::size_t group);
 
+/// Whether every output of the op is a product of two of its inputs: `gemm` and `grouped_gemm`.
+[[nodiscard]] bool is_product(const Op& op);
+
 /// A product among an op's outputs.
 struct Product {
   GemmParams params;

@@ -111,25 +111,20 @@ bool rounds(const std::vector<op::Port>& ports) {
   });
 }
 
-/// Whether yardsticks are computed apart from the values.
-bool is_product(const plan::Case& c) {
-  return c.op == &op::gemm() || c.op == &op::grouped_gemm();
-}
-
 /// Of all outputs, for all roundings together: yardsticks of products, of which a sample is enough for the total error; otherwise what
 /// was decoded for the op's own gates, and values for unrounded inputs or of a mistake, one at a time. Of integers little is asked.
 std::uint64_t shared_output_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
-  if (is_product(c) && compares_bits(c)) {  // a product in FP32
+  if (op::is_product(*c.op) && compares_bits(c)) {  // a product in FP32
     return (elements_of(ports, op::Role::input) + numbers_in_outputs(ports)) * sizeof(float);
   }
-  return numbers_in_outputs(ports) * (is_product(c) ? kYardsticks : 2 * kDouble);
+  return numbers_in_outputs(ports) * (op::is_product(*c.op) ? kYardsticks : 2 * kDouble);
 }
 
 /// Of each rounding: the values, and yardsticks unless they are shared; where gelu is applied to sums, these and the yardsticks for
 /// each of them.
 std::uint64_t own_output_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
   const std::uint64_t doubles = elements_of(ports, op::Role::output) * kDouble;
-  if (!is_product(c)) {
+  if (!op::is_product(*c.op)) {
     return doubles + numbers_in_outputs(ports) * kYardsticks;
   }
   const bool gelu = c.op == &op::gemm() && op::from_params<op::GemmParams>(c.params).epilogue == "gelu";

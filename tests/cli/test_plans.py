@@ -96,5 +96,38 @@ class Inputs(CliTest):
         self.assertIn("attention_fwd computes its input", done.stdout + done.stderr)
 
 
+class Groups(CliTest):
+    """Sizes of grouped products, which are lists in a text, or one number."""
+
+    def case(self, **params):
+        return {"op": "grouped_gemm", "mode": "bf16", "backend": "sim", "params": params}
+
+    def test_sizes_are_text_or_a_number(self):
+        plan = self.plan(case=self.case(group_m=["16+0+8", 24], group_n=16, group_k="8"))
+        cases = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)
+        self.assertEqual([case["id"] for case in cases],
+                         ["grouped_gemm/m=16+0+8,n=16,k=8/bf16/sim", "grouped_gemm/m=24,n=16,k=8/bf16/sim"])
+        told = self.run_cli("explain", cases[0]["id"], code=0).stdout
+        self.assertRegex(told, r"(?m)^d1 +bf16 +0 x 16")
+        self.assertRegex(self.run_cli("explain", "grouped_gemm", code=0).stdout, r"(?m)^group_m +m +64 +text ")
+
+    def test_they_may_be_defaults_beside_those_of_other_ops(self):
+        case = self.case()
+        self.run_cli("validate", self.plan(case=case, defaults={"params": {"group_m": "16+8", "m": 16}}), code=0)
+
+    def test_mistakes_say_what_would_be_right(self):
+        for params, words in [({"group_m": "16,8"}, 'group_m is "16,8"; it must be whole numbers from 0 to 2^30 joined by +'),
+                              ({"group_m": "1+2", "group_k": "1+2+3"}, "group_m has 2 sizes for 3 groups"),
+                              ({"group_k": 1.5}, '"group_k" must be a string or an integer, not a number'),
+                              ({"group_n": 8, "groups": 65}, '"groups" is 65; it must be between 0 and 64')]:
+            self.assertIn(words, self.run_cli("validate", self.plan(case=self.case(**params)), code=2).stderr)
+
+    def test_an_empty_first_group_leaves_the_others_to_prove_something(self):
+        plan = self.plan(cases=[self.case(group_m="0+16", group_k="8+8"), self.case(group_m="16+16", group_k="0+8"),
+                                self.case(group_m="0+0")])
+        self.run_cli("run", plan, *SIM, "--no-save", "--json", "report.json", code=None)
+        self.assertEqual([case["status"] for case in self.report("report.json")["cases"]], ["pass", "pass", "inconclusive"])
+
+
 if __name__ == "__main__":
     unittest.main()
