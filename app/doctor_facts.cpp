@@ -66,6 +66,7 @@ std::vector<LibraryFacts> library_facts(const ExecutionOptions& options, const D
     inspection.remark = handle_problem(*chosen.device, options.lib_dir);
     inspection.usable = inspection.remark.empty();
   }
+  libraries.push_back({"cublas", false, inspect_apart("cublas", "", options.lib_dir)});
   libraries.push_back({"cudnn", false, inspect_apart("cudnn", "", options.lib_dir)});
   // Nobody needs TransformerEngine to check other backends: its absence is bad only if it was requested.
   const std::string te(kernels::transformer_engine::kBackend);

@@ -96,7 +96,7 @@ json device_schema() {
 
 json libraries_schema() {
   json list = schema::list_of(schema::object({
-      {"name", schema::text("the backend that needs it: cublaslt, cudnn, transformer_engine")},
+      {"name", schema::text("the backend that needs it: cublaslt, cublas, cudnn, transformer_engine")},
       {"usable", schema::flag("it was found and loads")},
       {"required", schema::flag("whether the verdict depends on it: cuBLASLt on a GPU, and what --te-lib names")},
       {"version", schema::text_or_null("as the library or its package says")},

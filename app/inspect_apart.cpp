@@ -60,7 +60,8 @@ std::string end_child(worker::SpawnedWorker& child) {
 
 Inspection inspect(const std::string& name, const std::string& te_lib, const std::string& lib_dir) {
   using namespace kernels;
-  for (const cuda_support::LibraryName& library : {cuda_support::cublaslt_library(), cuda_support::cudnn_library()}) {
+  for (const cuda_support::LibraryName& library :
+       {cuda_support::cublaslt_library(), cuda_support::cublas_library(), cuda_support::cudnn_library()}) {
     if (library.title == name) {
       return cuda_support::inspect_library(library, lib_dir);
     }

@@ -9,7 +9,7 @@
 
 namespace numcheck::app {
 
-/// What `te-numcheck doctor --inspect NAME` says about a library: "cublaslt", "cudnn", or "transformer_engine", which is
+/// What `te-numcheck doctor --inspect NAME` says about a library: "cublaslt", "cublas", "cudnn", or "transformer_engine", which is
 /// the one at `te_lib` (empty: the installed one).
 [[nodiscard]] kernels::cuda_support::Inspection inspect_apart(const std::string& name, const std::string& te_lib,
                                                               const std::string& lib_dir);

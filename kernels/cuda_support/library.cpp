@@ -85,7 +85,7 @@ const LibraryName& cublaslt_library() noexcept {
 }
 
 const LibraryName& cublas_library() noexcept {
-  static constexpr LibraryName kName{"cublas", kCublasFiles};
+  static constexpr LibraryName kName{"cublas", kCublasFiles, nullptr, "cublasGetProperty"};
   return kName;
 }
 

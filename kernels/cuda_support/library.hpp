@@ -12,9 +12,10 @@ namespace numcheck::kernels::cuda_support {
 
 /// A library that is loaded by name.
 struct LibraryName {
-  std::string_view title;              ///< as in reports: "cublaslt"
-  std::span<const char* const> files;  ///< file names in order of preference: "libcublasLt.so.13", ...
-  const char* version_function = nullptr;
+  std::string_view title;                   ///< as in reports: "cublaslt"
+  std::span<const char* const> files;       ///< file names in order of preference: "libcublasLt.so.13", ...
+  const char* version_function = nullptr;   ///< returns major * 10000 + minor * 100 + patch
+  const char* property_function = nullptr;  ///< of a library without that: gives one of the three at a time
 };
 
 [[nodiscard]] const LibraryName& cublaslt_library() noexcept;

@@ -24,7 +24,7 @@ class Lists(CliTest):
         names = {topic: [e["name"] for e in json.loads(self.run_cli("list", topic, "--json", code=0).stdout)] for topic in TOPICS}
         self.assertEqual(names["ops"][0], "gemm")
         self.assertIn("rmsnorm_fwd", names["ops"])
-        self.assertEqual(set(names["backends"]), {"auto", "cublaslt", "cuda", "cudnn", "sim", "transformer_engine",
+        self.assertEqual(set(names["backends"]), {"auto", "cublas", "cublaslt", "cuda", "cudnn", "sim", "transformer_engine",
                                                    "unfused"})
         self.assertIn("fp8_hybrid", names["modes"])
         self.assertIn("normal", names["distributions"])
