@@ -41,8 +41,8 @@ struct Port {
   std::int64_t ld = 1;            ///< elements between rows, >= cols
   std::int64_t batch_stride = 1;  ///< elements between matrices, >= rows * ld
   std::int64_t offset_bytes = 0;  ///< deliberate misalignment of the first element
-  std::string_view of;            ///< roles scale and amax: the port that they describe
-  Fill fill = Fill::generated;    ///< role input
+  std::string_view of;  ///< scale, amax: the port that they describe; input: the one output that reads it, or empty
+  Fill fill = Fill::generated;  ///< role input
   std::string_view doc;
   /// The port that holds the scales of this one, empty if there is none: one scale per block of
   /// block_rows x block_cols elements (smaller at the edges), value = code * scale.

@@ -24,9 +24,9 @@ struct Field {
   std::string_view doc;
   Value fallback;  ///< value if the plan gives none (ignored if `required`)
   bool required = false;
-  double minimum = 0;  ///< inclusive, integers and numbers
-  double maximum = 0;  ///< inclusive
-  std::vector<std::string_view> choices;
+  double minimum = 0;                     ///< inclusive, integers and numbers
+  double maximum = 0;                     ///< inclusive
+  std::vector<std::string_view> choices;  ///< empty, of kind choice: any text
   /// True if the field changes where or how results are stored or accumulated, but not the exact value: cases that
   /// differ only in such fields share one reference. Except where an output has block scales: there the reference
   /// consists of the codes' values.
