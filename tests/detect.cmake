@@ -70,6 +70,8 @@ add_test(NAME detect_converted
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_converted.py")
 add_test(NAME detect_groups
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_groups.py")
+add_test(NAME detect_grouped
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_grouped.py")
 add_test(NAME detect_flips
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_flips.py")
 add_test(NAME detect_scales
@@ -139,6 +141,6 @@ add_custom_target(tamperings_full
   COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
   USES_TERMINAL VERBATIM)
 list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_bits detect_converted detect_delayed_scaling
-     detect_diagnoses detect_false_alarms detect_flips detect_groups detect_headroom detect_not_told detect_replayed_scale
+     detect_diagnoses detect_false_alarms detect_flips detect_grouped detect_groups detect_headroom detect_not_told detect_replayed_scale
      detect_scales detect_sensitivity detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")
