@@ -1,6 +1,7 @@
 #include "op/gemm.hpp"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
