@@ -22,8 +22,9 @@ using Instead = op::Values (*)(const op::ReferenceRequest&);
 [[nodiscard]] op::Values rotated_back(const op::ReferenceRequest& request);
 [[nodiscard]] op::Values mean_of_experts(const op::ReferenceRequest& request);
 
-/// Those of `quantize` for a block recipe.
+/// Those of `quantize` for a block recipe, and for nvfp4.
 [[nodiscard]] std::vector<op::Mistake> block_quantize_mistakes(const op::Params& params);
+[[nodiscard]] std::vector<op::Mistake> nvfp4_quantize_mistakes(const op::Params& params);
 
 /// Collects mistakes: other parameters, or other code.
 template <class P>

@@ -256,7 +256,7 @@ std::vector<op::Mistake> moe_permute_mistakes(const op::Params& params, const op
 std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::QuantizeParams> mistakes(params);
   if (op::quantize_recipe(mistakes.p.recipe) != op::QuantizeRecipe::tensor) {
-    return block_quantize_mistakes(params);
+    return mistakes.p.recipe == "nvfp4" ? nvfp4_quantize_mistakes(params) : block_quantize_mistakes(params);
   }
   mistakes.add_of_all_rows("amax_of_values", "the largest magnitude from the largest value", &amax_of_values);
   mistakes.add_instead("scale_ignored", "the scale from 1", &unscaled_codes);

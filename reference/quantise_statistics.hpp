@@ -10,7 +10,8 @@
 
 namespace numcheck::reference {
 
-/// Of the codes of each layout, with x^ = code * scale_inv of its block:
+/// Of the codes of each layout, with x^ = code * scale_inv of its block; of nvfp4, scale_inv is that number times
+/// global_amax / 2688:
 ///
 ///   underflow         share of the elements that are not 0 and whose code is
 ///   overflow          share of the elements with |x| > max scale_inv, max: largest number of the format

@@ -16,6 +16,7 @@
 #include "reference/exact_output.hpp"
 #include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
+#include "reference/nvfp4.hpp"
 #include "reference/quantise_statistics.hpp"
 #include "reference/references.hpp"
 #include "reference/scale_rule.hpp"
@@ -47,6 +48,10 @@ double scale_for(double amax, const op::QuantizeParams& p) {
 }
 
 void derive_scale(const op::DeriveRequest& request, std::span<double> values) {
+  if (request.port->name == "global_amax") {
+    derive_global_amax(request, values);
+    return;
+  }
   const auto p = op::from_params<op::QuantizeParams>(*request.params);
   const op::Operand& x = op::operand_named(request.inputs, "x");
   double scale = p.scale;
@@ -60,10 +65,14 @@ bool has_blocks(const std::string& recipe) {
   return op::quantize_recipe(recipe) != op::QuantizeRecipe::tensor;
 }
 
+bool is_nvfp4(const std::string& recipe) {
+  return op::quantize_recipe(recipe) == op::QuantizeRecipe::nvfp4;
+}
+
 op::Values quantize_values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::QuantizeParams>(*request.params);
   if (has_blocks(p.recipe)) {
-    return block_quantized(request);
+    return is_nvfp4(p.recipe) ? nvfp4_quantized(request) : block_quantized(request);
   }
   const op::Operand& x = op::operand_named(request.inputs, "x");
   const double scale = op::operand_named(request.inputs, "scale").data[0];
@@ -84,8 +93,9 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
 }
 
 op::Values dequantize_values(const op::ReferenceRequest& request) {
-  if (has_blocks(op::from_params<op::DequantizeParams>(*request.params).recipe)) {
-    return block_dequantized(request);
+  const std::string recipe = op::from_params<op::DequantizeParams>(*request.params).recipe;
+  if (has_blocks(recipe)) {
+    return is_nvfp4(recipe) ? nvfp4_dequantized(request) : block_dequantized(request);
   }
   const op::Operand& q = op::operand_named(request.inputs, "q");
   op::OutputValues y = exact_output("y", q.elements());
@@ -103,6 +113,11 @@ op::Values transpose_values(const op::ReferenceRequest& request) {
   return result;
 }
 
+void derive_codes(const op::DeriveRequest& request, std::span<double> values) {
+  const bool two_levels = is_nvfp4(op::from_params<op::DequantizeParams>(*request.params).recipe);
+  two_levels ? derive_nvfp4(request, values) : derive_blocks(request, values);
+}
+
 std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::TransposeParams>(*request.params);
   std::vector<std::int64_t> sources(static_cast<std::size_t>(p.rows * p.cols));
@@ -118,7 +133,8 @@ std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
 /// Of codes as they lie, with scales of their own or of the tensor; what is transposed has other rows.
 std::optional<op::Params> on_code_rows(const op::Params& params, std::int64_t rows) {
   const auto p = op::from_params<op::QuantizeParams>(params);
-  const bool has_rows = !has_blocks(p.recipe) || (p.rowwise().block_rows == 1 && !p.rowwise().scales_transposed);
+  const bool has_rows = !has_blocks(p.recipe) ||
+                        (p.rowwise().block_rows == 1 && !p.rowwise().scales_transposed && p.block_shape == "1x16");
   return p.layout == "rowwise" && has_rows ? on_rows<op::QuantizeParams, &op::QuantizeParams::rows>(params, rows)
                                            : std::nullopt;
 }
@@ -151,7 +167,7 @@ op::Reference quantize_reference() {
 
 op::Reference dequantize_reference() {
   op::Reference reference = reference_of(&dequantize_values, "dequantize-1");
-  reference.derive = &derive_blocks;
+  reference.derive = &derive_codes;
   reference.mistakes = &dequantize_mistakes;
   reference.on_rows = &on_rows_of_codes;
   return reference;

@@ -4,6 +4,7 @@
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/block_quantize_kernel.hpp"
+#include "kernels/cuda/nvfp4_kernel.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda/quantize_kernel.hpp"
 #include "kernels/cuda_support/check.hpp"
@@ -88,10 +89,51 @@ Algorithm block_quantize_algorithm(cuda_support::CudaDevice& device, const op::Q
   });
 }
 
+/// Codes and scales of one layout; null if the case does not have it.
+Nvfp4Codes nvfp4_codes(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
+  Nvfp4Codes codes;
+  codes.codes = static_cast<unsigned char*>(address_of(ports, layout.codes));
+  if (codes.codes != nullptr) {
+    codes.scales = static_cast<unsigned char*>(address_of(ports, layout.scales));
+    codes.scale_line = port_memory(ports, layout.scales).port->ld;
+  }
+  return codes;
+}
+
+Algorithm nvfp4_quantize_algorithm(cuda_support::CudaDevice& device, const op::QuantizeParams& p) {
+  return algorithm(device, "tiles of 16 x 16", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
+    Nvfp4QuantizeLaunch launch;
+    launch.rows = p.rows;
+    launch.cols = p.cols;
+    launch.x = tensor_of(ports, "x");
+    launch.global_amax = static_cast<const float*>(address_of(ports, "global_amax"));
+    launch.is_square = p.block_shape == "16x16";
+    launch.along_rows = nvfp4_codes(ports, p.rowwise());
+    launch.along_columns = nvfp4_codes(ports, p.columnwise());
+    return launch_nvfp4_quantize(launch, stream);
+  });
+}
+
+Algorithm nvfp4_dequantize_algorithm(cuda_support::CudaDevice& device, const op::DequantizeParams& p) {
+  return algorithm(device, "blocks of 16", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
+    const Nvfp4Codes codes = nvfp4_codes(ports, p.blocks());
+    Nvfp4DequantizeLaunch launch;
+    launch.rows = p.rows;
+    launch.cols = p.cols;
+    launch.codes = codes.codes;
+    launch.scales = codes.scales;
+    launch.scale_line = codes.scale_line;
+    launch.global_amax = static_cast<const float*>(address_of(ports, "q_global_amax"));
+    launch.y = tensor_of(ports, "y");
+    return launch_nvfp4_dequantize(launch, stream);
+  });
+}
+
 Algorithm quantize_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::QuantizeParams>(call.c->params);
-  if (op::quantize_recipe(p.recipe) != op::QuantizeRecipe::tensor) {
-    return block_quantize_algorithm(device, p);
+  if (const op::QuantizeRecipe recipe = op::quantize_recipe(p.recipe); recipe != op::QuantizeRecipe::tensor) {
+    return recipe == op::QuantizeRecipe::nvfp4 ? nvfp4_quantize_algorithm(device, p)
+                                               : block_quantize_algorithm(device, p);
   }
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     QuantizeLaunch launch;
@@ -128,8 +170,9 @@ Algorithm block_dequantize_algorithm(cuda_support::CudaDevice& device, const op:
 
 Algorithm dequantize_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::DequantizeParams>(call.c->params);
-  if (op::quantize_recipe(p.recipe) != op::QuantizeRecipe::tensor) {
-    return block_dequantize_algorithm(device, p);
+  if (const op::QuantizeRecipe recipe = op::quantize_recipe(p.recipe); recipe != op::QuantizeRecipe::tensor) {
+    return recipe == op::QuantizeRecipe::nvfp4 ? nvfp4_dequantize_algorithm(device, p)
+                                               : block_dequantize_algorithm(device, p);
   }
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     return launch_dequantize(tensor_of(ports, "q"), static_cast<const float*>(address_of(ports, "q_scale_inv")),

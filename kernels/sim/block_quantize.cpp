@@ -9,6 +9,7 @@
 
 #include "core/codec.hpp"
 #include "kernels/sim/tensor_io.hpp"
+#include "op/nvfp4.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -228,6 +229,9 @@ std::string needs_several_blocks(const Call& call) {
   if (is_tensor(p)) {
     return needs_blocks(call);
   }
+  if (p.block_shape == "16x16" && p.rows <= op::kNvfp4Block && p.cols <= op::kNvfp4Block) {
+    return "the tensor is one block";
+  }
   const bool several = std::ranges::any_of(
       p.layouts(), [](const op::BlockLayout& layout) { return layout.down() * layout.across() > 1; });
   return several ? "" : "the tensor is one block";
@@ -271,7 +275,7 @@ std::string needs_power_of_two(const Call& call) {
 
 std::string needs_columnwise_blocks(const Call& call) {
   const op::QuantizeParams p = params_of(call);
-  if (is_tensor(p) || p.recipe == "block_128x128") {
+  if (is_tensor(p) || p.recipe == "block_128x128" || p.block_shape == "16x16") {
     return "both layouts have the same scales";
   }
   return op::has_columnwise(p.layout) ? "" : "no column-wise codes are written";

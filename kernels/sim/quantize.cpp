@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -10,6 +11,7 @@
 #include "kernels/sim/block_quantize.hpp"
 #include "kernels/sim/fp32_op.hpp"
 #include "kernels/sim/moved_nans.hpp"
+#include "kernels/sim/nvfp4.hpp"
 #include "kernels/sim/perturbation.hpp"
 
 namespace numcheck::kernels::sim {
@@ -63,6 +65,13 @@ constexpr std::array kQuantizeFaults = {
     kPaddingWritten,
     kEpsilonIgnored,
     kPowerOfTwoIgnored,
+    kHalvesSwapped,
+    kCodesTruncated,
+    kScaleTruncated,
+    kScaleUnrounded,
+    kGlobalAmaxStale,
+    kGlobalScaleIgnored,
+    kLinesForSquares,
 };
 constexpr std::array kDequantizeFaults = {
     OpFault{{"scale_half", "the scale is half the requested one"}},
@@ -73,6 +82,8 @@ constexpr std::array kDequantizeFaults = {
     OpFault{kScalesTransposed.info, &needs_code_block_grid},
     OpFault{{"product_rounded_twice", "products are rounded to BF16 before they are rounded to the output's format"},
             &needs_more_than_bf16},
+    kHalvesReadSwapped,
+    kGlobalAmaxIgnored,
 };
 constexpr std::array kTransposeFaults = {
     OpFault{{"codes_not_transposed", "the elements keep their order"}, &needs_matrix},
@@ -102,8 +113,8 @@ float largest(const std::vector<float>& values, bool with_sign) {
 }
 
 void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
-  if (op::quantize_recipe(p.recipe) != op::QuantizeRecipe::tensor) {
-    write_blocks(p, ports, fault);
+  if (const op::QuantizeRecipe recipe = op::quantize_recipe(p.recipe); recipe != op::QuantizeRecipe::tensor) {
+    recipe == op::QuantizeRecipe::nvfp4 ? write_nvfp4(p, ports, fault) : write_blocks(p, ports, fault);
     return;
   }
   const std::vector<float> x = faulty_input(ports, fault);
@@ -140,7 +151,10 @@ void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports
 /// The scale of every code, in the order of the codes.
 std::vector<float> scales_of_codes(const op::DequantizeParams& p, std::span<const PortMemory> ports,
                                    const std::string& fault) {
-  const std::vector<float> stored = read_floats(ports, "q_scale_inv");
+  std::vector<float> stored = read_floats(ports, "q_scale_inv");
+  if (p.recipe == "nvfp4") {
+    stored = nvfp4_scales(std::move(stored), ports, fault);
+  }
   std::vector<float> scales(static_cast<std::size_t>(p.rows * p.cols), stored.empty() ? 1 : stored[0]);
   if (p.recipe == "tensor") {
     return scales;
@@ -158,7 +172,7 @@ std::vector<float> scales_of_codes(const op::DequantizeParams& p, std::span<cons
 }
 
 void run_dequantize(const op::DequantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
-  std::vector<float> values = read_floats(ports, "q");
+  std::vector<float> values = p.recipe == "nvfp4" ? nvfp4_numbers(ports, fault) : read_floats(ports, "q");
   const std::vector<float> scales = scales_of_codes(p, ports, fault);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float factor = fault == "scale_half"       ? scales[i] / 2

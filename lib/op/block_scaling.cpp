@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "op/mxfp8.hpp"
+#include "op/nvfp4.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -26,6 +27,9 @@ QuantizeRecipe quantize_recipe(std::string_view name) {
   if (name == "mxfp8") {
     return QuantizeRecipe::mxfp8;
   }
+  if (name == "nvfp4") {
+    return QuantizeRecipe::nvfp4;
+  }
   throw core::InternalError("no recipe is named " + std::string(name));
 }
 
@@ -35,6 +39,11 @@ BlockLayout rowwise_blocks(QuantizeRecipe recipe, bool compact, std::int64_t row
   if (recipe == QuantizeRecipe::mxfp8) {
     layout.block_cols = kMxfp8Block;
     layout.scale_format = core::Dtype::e8m0;
+    return layout;
+  }
+  if (recipe == QuantizeRecipe::nvfp4) {
+    layout.block_cols = kNvfp4Block;
+    layout.scale_format = core::Dtype::fp8_e4m3;
     return layout;
   }
   layout.block_cols = kBlock;
@@ -59,6 +68,11 @@ BlockLayout columnwise_blocks(QuantizeRecipe recipe, bool compact, std::int64_t 
   }
   layout.block_rows = kBlock;
   layout.pitch = compact ? 1 : kGemmPitch;
+  if (recipe == QuantizeRecipe::nvfp4) {
+    layout.block_rows = kNvfp4Block;
+    layout.scales_transposed = true;
+    layout.scale_format = core::Dtype::fp8_e4m3;
+  }
   if (recipe == QuantizeRecipe::block_128x128) {
     layout.block_cols = kBlock;
     layout.scales_transposed = true;
@@ -68,10 +82,18 @@ BlockLayout columnwise_blocks(QuantizeRecipe recipe, bool compact, std::int64_t 
 
 Port scale_port(const BlockLayout& layout, Role role) {
   const bool turned = layout.scales_transposed;
+  const auto doc = [&layout]() -> std::string_view {
+    switch (layout.scale_format) {
+      case core::Dtype::e8m0:
+        return "powers of two, value = code * scale_inv";
+      case core::Dtype::fp8_e4m3:
+        return "of every block: value = code * scale_inv * global_amax / 2688";
+      default:
+        return "of every block: value = code * scale_inv";
+    }
+  };
   Port port = dense_port(layout.scales, role, layout.scale_format, turned ? layout.across() : layout.down(),
-                         turned ? layout.down() : layout.across(),
-                         layout.scale_format == core::Dtype::e8m0 ? "powers of two, value = code * scale_inv"
-                                                                  : "of every block: value = code * scale_inv");
+                         turned ? layout.down() : layout.across(), doc());
   port.ld = (port.cols + layout.pitch - 1) / layout.pitch * layout.pitch;
   port.batch_stride = port.rows * port.ld;
   return port;

@@ -8,11 +8,13 @@
 //                                                  transposed           [ceil(cols / 128), ceil(rows / 128) to 4]
 //   mxfp8           32 of a row           E8M0                          [rows, ceil(cols / 32) to 4]
 //                   32 of a column                 as x lies            [ceil(rows / 32), cols to 128]
+//   nvfp4           16 of a row           E4M3                          [rows, ceil(cols / 16) to 4]
+//                   16 of a column                 transposed           [cols, ceil(rows / 16) to 4]
 //
 // "to 4": rows of scales are that many elements apart, and the padding in between is not written. Compact scales, of
 // block_1x128, are [rows, ceil(cols / 128)] and [ceil(rows / 128), cols] without padding, and its column-wise codes are
-// not transposed. Of MXFP8 scales TransformerEngine also pads the number of rows, to 128 or 4; no element of x has
-// those, and the ports end before them.
+// not transposed. Of MXFP8 and NVFP4 scales TransformerEngine also pads the number of rows, to 128 or 4; no element of x has
+// those, and the ports end before them. NVFP4 has a number for the tensor, too, and two codes in a byte: op/nvfp4.hpp.
 // Source: TransformerEngine common/transpose/quantize_transpose_{vector,square}_blockwise.cu, which leave the padding as it is,
 // and common/transformer_engine.cpp, CheckScaleTensorShape.
 #pragma once
@@ -26,7 +28,7 @@
 
 namespace numcheck::op {
 
-enum class QuantizeRecipe : std::uint8_t { tensor, block_1x128, block_128x128, mxfp8 };
+enum class QuantizeRecipe : std::uint8_t { tensor, block_1x128, block_128x128, mxfp8, nvfp4 };
 
 /// Throws core::InternalError for a name that plans do not accept.
 [[nodiscard]] QuantizeRecipe quantize_recipe(std::string_view name);

@@ -1,12 +1,15 @@
 #include "op/quantize.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "op/mxfp8.hpp"
+#include "op/nvfp4.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::op {
@@ -32,6 +35,16 @@ std::vector<std::string> check_size(const Params& values) {
              : std::vector<std::string>{"a tensor of this case has more than 2^40 elements"};
 }
 
+/// Whether the format is one of the recipe's.
+template <class P>
+void add_format_mistakes(std::string_view op, QuantizeRecipe recipe, const P& p, std::vector<std::string>& mistakes) {
+  if (recipe == QuantizeRecipe::nvfp4) {
+    std::ranges::move(check_nvfp4(p), std::back_inserter(mistakes));
+  } else if (p.format == "fp4_e2m1") {
+    mistakes.push_back(fmt::format("{}: fp4_e2m1 is the format of the recipe nvfp4 only", op));
+  }
+}
+
 std::vector<std::string> check_quantize(const Params& values, const Mode&) {
   const auto p = from_params<QuantizeParams>(values);
   const QuantizeRecipe recipe = quantize_recipe(p.recipe);
@@ -39,9 +52,11 @@ std::vector<std::string> check_quantize(const Params& values, const Mode&) {
   if (recipe != QuantizeRecipe::tensor && p.scale != 0) {
     mistakes.push_back("quantize: scale applies to the recipe tensor only; scales of blocks follow from x");
   }
-  const bool follows = recipe != QuantizeRecipe::mxfp8 && p.scale == 0;
-  const std::string_view remedy = recipe == QuantizeRecipe::mxfp8 ? "; those of mxfp8 are powers of two by themselves"
-                                                                  : ": set scale to 0, or leave it out";
+  const bool is_narrow = recipe == QuantizeRecipe::mxfp8 || recipe == QuantizeRecipe::nvfp4;
+  const bool follows = !is_narrow && p.scale == 0;
+  const std::string_view remedy = recipe == QuantizeRecipe::mxfp8   ? "; those of mxfp8 are powers of two by themselves"
+                                  : recipe == QuantizeRecipe::nvfp4 ? "; those of nvfp4 are E4M3 numbers"
+                                                                    : ": set scale to 0, or leave it out";
   if (!follows && p.epsilon != 0) {
     mistakes.push_back(fmt::format("quantize: epsilon applies to FP32 scales that follow from an amax{}", remedy));
   }
@@ -59,6 +74,10 @@ std::vector<std::string> check_quantize(const Params& values, const Mode&) {
   if (recipe != QuantizeRecipe::mxfp8 && p.rounding != "up") {
     mistakes.push_back("quantize: rounding applies to the recipe mxfp8 only");
   }
+  if (recipe != QuantizeRecipe::nvfp4 && p.block_shape != "1x16") {
+    mistakes.push_back("quantize: block_shape applies to the recipe nvfp4 only");
+  }
+  add_format_mistakes("quantize", recipe, p, mistakes);
   return mistakes;
 }
 
@@ -72,6 +91,7 @@ std::vector<std::string> check_dequantize(const Params& values, const Mode&) {
   if (recipe != QuantizeRecipe::mxfp8 && p.layout != "rowwise") {
     mistakes.push_back("dequantize: layout applies to the recipe mxfp8 only");
   }
+  add_format_mistakes("dequantize", recipe, p, mistakes);
   return mistakes;
 }
 
@@ -88,6 +108,9 @@ Port code_port(const BlockLayout& layout, Dtype format) {
 
 std::vector<Port> quantize_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<QuantizeParams>(values);
+  if (quantize_recipe(p.recipe) == QuantizeRecipe::nvfp4) {
+    return nvfp4_ports(p, mode.first);
+  }
   const Dtype format = format_of(p.format, Dtype::fp8_e4m3);
   std::vector<Port> ports = {dense_port("x", Role::input, mode.first, p.rows, p.cols, "tensor to quantise")};
   if (quantize_recipe(p.recipe) != QuantizeRecipe::tensor) {
@@ -114,6 +137,9 @@ std::vector<Port> quantize_ports(const Params& values, const Mode& mode) {
 
 std::vector<Port> dequantize_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<DequantizeParams>(values);
+  if (quantize_recipe(p.recipe) == QuantizeRecipe::nvfp4) {
+    return nvfp4_ports(p, mode.output);
+  }
   Port q = dense_port("q", Role::input, format_of(p.format, Dtype::fp8_e4m3), p.rows, p.cols, "codes");
   Port scale_inv = scalar_port("q_scale_inv", Role::scale, "q", "value = code * q_scale_inv");
   if (quantize_recipe(p.recipe) != QuantizeRecipe::tensor) {
@@ -159,7 +185,7 @@ const Op& quantize() {
       "sqnr",      "dead blocks", "smallest scale_inv", "largest scale_inv"};
   static const Op op{
       .name = "quantize",
-      .summary = "cast to FP8 with a scale per tensor or per block, row-wise and column-wise",
+      .summary = "cast to FP8 or FP4 with a scale per tensor or per block, row-wise and column-wise",
       .formula = "q = RN(sat(RN32(x scale))); amax = max |x|; scale_inv = RN32(1 / scale)",
       .source = "TransformerEngine cast.h, nvte_quantize",
       .fields = &fields_of<QuantizeParams>,
@@ -176,7 +202,7 @@ const Op& quantize() {
 const Op& dequantize() {
   static const Op op{
       .name = "dequantize",
-      .summary = "FP8 codes times the scale of their tensor or block",
+      .summary = "FP8 or FP4 codes times the scale of their tensor or block",
       .formula = "y = RN(RN32(code scale_inv))",
       .source = "TransformerEngine cast.h, nvte_dequantize",
       .fields = &fields_of<DequantizeParams>,

@@ -1,4 +1,4 @@
-// Casts to and from FP8, with one scale per tensor or per block.
+// Casts to and from FP8 and FP4, with one scale per tensor or per block.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ namespace numcheck::op {
 ///   up      e = RU(RN32(amax RN32(1 / max)))     TransformerEngine's: no code saturates
 ///   floor   e = 127 + floor(log2 amax) - emax    OCP MX 1.0: emax = floor(log2 max), codes of up to 2 max saturate
 ///
-/// within 0 (also for an amax of 0) to 254 (also for infinity). Layouts and ports of the block recipes: block_scaling.hpp;
+/// within 0 (also for an amax of 0) to 254 (also for infinity). The rules of `nvfp4` are in nvfp4.hpp, and layouts and ports of all
+/// block recipes in block_scaling.hpp;
 /// row-wise and column-wise codes are both made from x. Every output is defined bit for bit; padding of scales is not
 /// written.
 /// Source: TransformerEngine cast.h, common/util/vectorized_pointwise.h, common/recipe/recipe_common.cuh,
@@ -40,29 +41,31 @@ namespace numcheck::op {
 struct QuantizeParams {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::string format = "fp8_e4m3";          ///< fp8_e4m3 | fp8_e5m2
+  std::string format = "fp8_e4m3";          ///< fp8_e4m3 | fp8_e5m2; nvfp4: fp4_e2m1
   std::string layout = "rowwise";           ///< rowwise | columnwise | both
   double scale = 0;                         ///< tensor; 0: from amax(x)
-  std::string recipe = "tensor";            ///< tensor | block_1x128 | block_128x128 | mxfp8
+  std::string recipe = "tensor";            ///< tensor | block_1x128 | block_128x128 | mxfp8 | nvfp4
   double epsilon = 0;                       ///< of scales that follow from an amax: an FP32 number
   std::string power_of_two = "default";     ///< default (blocks: on, tensor: off) | on | off
   std::string scale_layout = "gemm_ready";  ///< block_1x128: gemm_ready | compact
   std::string rounding = "up";              ///< mxfp8: up | floor
+  std::string block_shape = "1x16";         ///< nvfp4: 1x16 | 16x16
 
   template <class V>
   void describe(V& v) {
     constexpr double kMaxDim = 1 << 24;
     v.integer("rows", "r", rows, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "rows of x"});
     v.integer("cols", "c", cols, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "columns of x"});
-    v.choice("format", "f", format, {"fp8_e4m3", "fp8_e5m2"}, "format of the codes");
+    v.choice("format", "f", format, {"fp8_e4m3", "fp8_e5m2", "fp4_e2m1"}, "format of the codes");
     v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
              "what is written: the codes, their transpose, or both", true);
     v.number("scale", "s", scale,
              {.minimum = 0, .maximum = 1e30, .doc = "quantising scale; 0: from max |x|, as in current scaling"});
-    v.choice("recipe", "rec", recipe, {"tensor", "block_1x128", "block_128x128", "mxfp8"},
-             "which elements share a scale: all, 128 of a row or column, 128 x 128, or 32 with a power of two");
+    v.choice(
+        "recipe", "rec", recipe, {"tensor", "block_1x128", "block_128x128", "mxfp8", "nvfp4"},
+        "which elements share a scale: all, 128 of a row or column, 128 x 128, 32 with a power of two, or 16 in FP4");
     v.number("epsilon", "eps", epsilon,
-             {.minimum = 0, .maximum = 1e30, .doc = "least amax that a scale follows from; not of mxfp8"});
+             {.minimum = 0, .maximum = 1e30, .doc = "least amax that a scale follows from; not of mxfp8 and nvfp4"});
     v.choice(
         "power_of_two", "p2", power_of_two, {"default", "on", "off"},
         "whether scales are rounded down to powers of two; by default those of blocks are, as TransformerEngine's");
@@ -70,10 +73,12 @@ struct QuantizeParams {
              "block_1x128: scales as matrix products read them, or as their blocks lie in x, without padding");
     v.choice("rounding", "rnd", rounding, {"up", "floor"},
              "mxfp8: scales are rounded up, as TransformerEngine does, or follow from floor(log2 amax), as in OCP MX");
+    v.choice("block_shape", "bs", block_shape, {"1x16", "16x16"},
+             "nvfp4: whether a scale follows from 16 elements of a row or column, or from 16 x 16, as of weights");
   }
 
   [[nodiscard]] bool has_power_of_two() const {
-    return power_of_two == "on" || (power_of_two == "default" && recipe != "tensor");
+    return power_of_two == "on" || (power_of_two == "default" && recipe.starts_with("block_"));
   }
   [[nodiscard]] BlockLayout rowwise() const {
     return rowwise_blocks(quantize_recipe(recipe), scale_layout == "compact", rows, cols);
@@ -86,15 +91,16 @@ struct QuantizeParams {
 };
 
 /// Parameters of `dequantize`: y = RN(RN32(code scale_inv)), code an FP8 number of `format`, scale_inv that of the tensor
-/// or of the code's block.
+/// or of the code's block. With `nvfp4` y = RN(RN32(code RN32(RN32(scale_inv q_global_amax) RN32(1 / 2688)))).
 /// Ports: q [rows, cols], q_scale_inv [1, 1] or as block_scaling.hpp has it, y [rows, cols] in the mode's format. With
 /// blocks, q has the codes that the recipe gives for the draws of q, and q_scale_inv the scales for amaxes that are the draws of
-/// q_scale_inv, so that the two are independent. Defined bit for bit.
-/// Source: TransformerEngine cast.h, nvte_dequantize; common/cast/mxfp8/dequantize_mxfp8.cuh.
+/// q_scale_inv, so that the two are independent; q_global_amax, of nvfp4, is the magnitude of a draw, or 1. Defined bit for bit.
+/// Source: TransformerEngine cast.h, nvte_dequantize; common/cast/mxfp8/dequantize_mxfp8.cuh,
+/// common/cast/nvfp4/dequantize_nvfp4.cuh.
 struct DequantizeParams {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::string format = "fp8_e4m3";          ///< fp8_e4m3 | fp8_e5m2
+  std::string format = "fp8_e4m3";          ///< as that of quantize
   std::string recipe = "tensor";            ///< as that of quantize
   std::string layout = "rowwise";           ///< mxfp8: rowwise | columnwise
   std::string scale_layout = "gemm_ready";  ///< as that of quantize
@@ -104,9 +110,9 @@ struct DequantizeParams {
     constexpr double kMaxDim = 1 << 24;
     v.integer("rows", "r", rows, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "rows of q"});
     v.integer("cols", "c", cols, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "columns of q"});
-    v.choice("format", "f", format, {"fp8_e4m3", "fp8_e5m2"}, "format of the codes");
-    v.choice("recipe", "rec", recipe, {"tensor", "block_1x128", "block_128x128", "mxfp8"},
-             "which codes share a scale: all, 128 of a row, 128 x 128, or 32 with a power of two");
+    v.choice("format", "f", format, {"fp8_e4m3", "fp8_e5m2", "fp4_e2m1"}, "format of the codes");
+    v.choice("recipe", "rec", recipe, {"tensor", "block_1x128", "block_128x128", "mxfp8", "nvfp4"},
+             "which codes share a scale: all, 128 of a row, 128 x 128, 32 with a power of two, or 16 in FP4");
     v.choice("layout", "lay", layout, {"rowwise", "columnwise"},
              "mxfp8: whether the 32 codes that share a scale lie in a row or in a column");
     v.choice("scale_layout", "sl", scale_layout, {"gemm_ready", "compact"},

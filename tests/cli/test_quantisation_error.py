@@ -1,4 +1,4 @@
-"""The error of FP8 casts of normal numbers, by recipe, is that of the formats and of their scales: a simulated device's codes and
+"""The error of FP8 and FP4 casts of normal numbers, by recipe, is that of the formats and of their scales: a simulated device's codes and
 scales, dequantised here, against x. The published numbers are from four million samples."""
 
 import array
@@ -18,6 +18,7 @@ PUBLISHED = [
     ({"recipe": "block_1x128", "power_of_two": "off"}, 2.575e-2),
     ({"recipe": "mxfp8"}, 2.654e-2),
     ({"recipe": "mxfp8", "rounding": "floor"}, 2.933e-2),
+    ({"recipe": "nvfp4", "format": "fp4_e2m1"}, 9.50e-2),
 ]
 
 
@@ -30,6 +31,9 @@ def number_of(code, fraction, bias):
 
 E4M3 = [number_of(code, 3, 7) for code in range(256)]
 E5M2 = [number_of(code, 2, 15) for code in range(256)]
+E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+E2M1 += [-number for number in E2M1]
+NUMBERS = {"fp8_e4m3": E4M3, "fp8_e5m2": E5M2, "fp4_e2m1": E2M1}
 
 
 def tensors_of(path):
@@ -41,9 +45,12 @@ def tensors_of(path):
             ((name, entry["data_offsets"]) for name, entry in header.items())}
 
 
-def scale_of(params, scales):
+def scale_of(params, tensors):
     """(row, column) -> scale."""
-    recipe = params.get("recipe", "tensor")
+    recipe, scales = params.get("recipe", "tensor"), tensors["scale_inv"]
+    if recipe == "nvfp4":
+        (amax,) = array.array("f", tensors["global_amax"])
+        return lambda row, column: E4M3[scales[row * (COLS // 16) + column // 16]] * amax / 2688
     if recipe == "mxfp8":
         return lambda row, column: 2.0 ** (scales[row * (COLS // 32) + column // 32] - 127)
     numbers = array.array("f", scales)
@@ -54,13 +61,15 @@ def scale_of(params, scales):
 
 def relative_error(params, tensors):
     x, codes = array.array("f", tensors["x"]), tensors["q"]
-    numbers = E5M2 if params.get("format") == "fp8_e5m2" else E4M3
-    scale = scale_of(params, tensors["scale_inv"])
+    numbers = NUMBERS[params.get("format", "fp8_e4m3")]
+    if numbers is E2M1:
+        codes = [half for byte in codes for half in (byte & 15, byte >> 4)]
+    scale = scale_of(params, tensors)
     error = size = 0.0
     for row in range(ROWS):
-        for first in range(0, COLS, 32):
+        for first in range(0, COLS, 16):
             factor = scale(row, first)
-            for at in range(row * COLS + first, row * COLS + first + 32):
+            for at in range(row * COLS + first, row * COLS + first + 16):
                 error += (numbers[codes[at]] * factor - x[at]) ** 2
                 size += x[at] ** 2
     return math.sqrt(error / size)

@@ -1,4 +1,4 @@
-"""Casts to FP8 and back, and transposes."""
+"""Casts to FP8 and FP4 and back, and transposes."""
 
 from drawing import FP8, Clean
 
@@ -26,7 +26,16 @@ def block_codes(recipe, mode="bf16", **rest):
     return dequantize(mode, **{"recipe": recipe, "rows": 140, "cols": 300, **rest})
 
 
+def fp4(mode="bf16", **rest):
+    return blocks("nvfp4", mode, **{"format": "fp4_e2m1", **rest})
+
+
+def fp4_codes(mode="bf16", **rest):
+    return block_codes("nvfp4", mode, **{"format": "fp4_e2m1", **rest})
+
+
 RECIPES = ["block_1x128", "block_128x128", "mxfp8"]
+SHAPES = ["1x16", "16x16"]
 
 
 def in_every_recipe(fault, gates, *arguments, **rest):
@@ -111,6 +120,29 @@ FAULTS = [
         ("scale_half", "bf16"), ("scale_inverted", "bf16"), ("scale_ignored", "bf16"), ("sign_dropped", "fp16"),
         ("neighbour_scale", "bf16"), ("scales_transposed", "fp32"))],
     ("product_rounded_twice", block_codes("block_1x128", "fp16"), BITS),
+    *[(fault, fp4(**shape), BITS) for shape in ({}, {"block_shape": "16x16"}) for fault in (
+        "scale_half", "scale_double", "scale_after_cast", "scale_inv_is_scale", "wrong_amax", "subnormal_codes_flushed",
+        "block_amax_stale", "block_scale_off", "scale_index_off", "scales_transposed", "neighbour_scale",
+        "codes_not_transposed", "truncated_output", "halves_swapped", "codes_truncated", "scale_truncated",
+        "scale_unrounded", "global_amax_stale", "global_scale_ignored")],
+    *[(fault, fp4(layout=layout), BITS) for layout in ("rowwise", "columnwise") for fault in (
+        "neighbour_scale", "scale_index_off", "halves_swapped", "codes_truncated", "scale_truncated", "scale_unrounded",
+        "global_amax_stale")],
+    *[("padding_written", fp4(layout=layout), ["G0 guards"]) for layout in ("rowwise", "columnwise", "both")],
+    ("fp16_detour", fp4("fp32"), BITS),
+    ("double_rounded_output", fp4("fp32", rows=512), BITS),
+    ("nan_saturated", fp4(distribution="specials"), BITS),
+    ("last_row_stale", fp4(), BITS),
+    ("columnwise_from_rowwise", fp4(), BITS),
+    ("columnwise_from_rowwise", fp4(layout="columnwise"), BITS),
+    ("rowwise_scales_columnwise", fp4(), BITS),
+    ("rowwise_scales_columnwise", fp4("fp32", layout="columnwise"), BITS),
+    *[("lines_for_squares", fp4(layout=layout, block_shape="16x16"), BITS)
+      for layout in ("rowwise", "columnwise", "both")],
+    *[(fault, fp4_codes(), BITS) for fault in (
+        "scale_half", "scale_inverted", "scale_ignored", "sign_dropped", "neighbour_scale", "scales_transposed",
+        "halves_swapped", "global_amax_ignored")],
+    ("product_rounded_twice", fp4_codes("fp16"), BITS),
     ("neighbour_scale", block_codes("mxfp8", layout="columnwise"), BITS),
     ("scales_transposed", block_codes("block_1x128", scale_layout="compact"), BITS),
 ]
@@ -127,11 +159,26 @@ REFUSED = [
     ("fp16_detour", blocks("mxfp8", "fp16"), "x is FP16"),
     ("scale_index_off", blocks("block_128x128", rows=9, cols=9), "the tensor is one block"),
     ("scales_transposed", blocks("block_128x128", rows=9), "the blocks are a row or a column"),
+    ("lines_for_squares", fp4(), "no block is 16 x 16"),
+    ("rowwise_scales_columnwise", fp4(block_shape="16x16"), "both layouts have the same scales"),
+    ("neighbour_scale", fp4(block_shape="16x16", rows=16, cols=10), "the tensor is one block"),
+    ("halves_swapped", blocks("mxfp8"), "the recipe is not nvfp4"),
+    ("halves_swapped", block_codes("mxfp8"), "the recipe is not nvfp4"),
+    ("block_scale_floor", fp4(), "no power of two is rounded up"),
+    ("power_of_two_ignored", fp4(), "no FP32 scale of a block is rounded"),
+    ("scaled_amax", fp4(), "has a scale for every block, and no amax"),
 ]
 
 
 def recipe(rng):
-    return rng.choice(["tensor", "tensor", *RECIPES])
+    return rng.choice(["tensor", "tensor", *RECIPES, "nvfp4"])
+
+
+def as_fp4(rng, params, has_shapes):
+    """Two codes share a byte."""
+    params.update(format="fp4_e2m1", rows=params["rows"] + params["rows"] % 2, cols=params["cols"] + params["cols"] % 2)
+    if has_shapes:
+        params["block_shape"] = rng.choice(SHAPES)
 
 
 def casts(rng, shape, mode):
@@ -140,7 +187,9 @@ def casts(rng, shape, mode):
     params["layout"] = rng.choice(["rowwise", "columnwise", "both"])
     if params["recipe"] == "tensor":
         params["scale"] = rng.choice([0, 0, 1, 2.0 ** rng.randint(-8, 8), rng.uniform(0.01, 100)])
-    if params["recipe"] == "mxfp8":
+    if params["recipe"] == "nvfp4":
+        as_fp4(rng, params, True)
+    elif params["recipe"] == "mxfp8":
         params["rounding"] = rng.choice(["up", "up", "floor"])
     elif not params.get("scale"):
         params["epsilon"] = rng.choice([0, 0, 0, 2.0 ** rng.randint(-60, 4), rng.uniform(0, 4)])
@@ -153,6 +202,8 @@ def casts(rng, shape, mode):
 def codes(rng, shape, mode):
     rows, cols = shape(rng)
     params = {"rows": rows, "cols": cols, "format": rng.choice(FP8), "recipe": recipe(rng)}
+    if params["recipe"] == "nvfp4":
+        as_fp4(rng, params, False)
     if params["recipe"] == "mxfp8":
         params["layout"] = rng.choice(["rowwise", "columnwise"])
     if params["recipe"] == "block_1x128":
@@ -169,14 +220,16 @@ def te_limits(case, rng):
     """Of 2.20 on devices before compute capability 10.0."""
     params = case["params"]
     params.pop("scale_layout", None)
-    if params.pop("rounding", None):
+    if params.pop("block_shape", None):
+        params.update(format=rng.choice(FP8), recipe="mxfp8")
+    if params.pop("rounding", None) or params["recipe"] == "mxfp8":
         params["recipe"] = rng.choice(["block_1x128", "block_128x128"])
     if params["layout"] == "columnwise" and params["recipe"] == "tensor":
         params["layout"] = "both"
 
 
 def te_limits_of_codes(case, rng):
-    case["params"] = {name: case["params"][name] for name in ("rows", "cols", "format")}
+    case["params"] = {"rows": case["params"]["rows"], "cols": case["params"]["cols"], "format": rng.choice(FP8)}
 
 
 CLEAN = {"quantize": Clean(casts, te_limits), "dequantize": Clean(codes, te_limits_of_codes),
@@ -194,6 +247,11 @@ PATHS = [
                 "scale_layout": "compact", "layout": ["rowwise", "columnwise", "both"]}},
     {"op": "quantize", "zip": [["rows", "cols"]],
      "params": {"rows": [33, 272], "cols": [65, 264], "recipe": "mxfp8", "rounding": "floor", "layout": "both"}},
+    {"op": "quantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [34, 64, 272, 258], "cols": [66, 128, 264, 1000], "recipe": "nvfp4", "format": "fp4_e2m1",
+                "block_shape": SHAPES, "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "dequantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 64, 257], "cols": [66, 128, 1000], "recipe": "nvfp4", "format": "fp4_e2m1"}},
     {"op": "dequantize", "zip": [["rows", "cols"]],
      "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000], "recipe": ["tensor", *RECIPES],
                 "format": ["fp8_e4m3", "fp8_e5m2"]}},

@@ -1,0 +1,189 @@
+#include "reference/nvfp4.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
+#include "op/nvfp4.hpp"
+#include "reference/casts.hpp"
+#include "reference/exact_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr float kSixth = 1.0F / 6;
+constexpr unsigned kCodeBits = 4;
+
+bool is_square(const op::QuantizeParams& p) {
+  return p.block_shape == "16x16";
+}
+
+/// Lines that share their scales, and the scales.
+class Band {
+ public:
+  Band(const Nvfp4Matrix& matrix, std::size_t number, const Nvfp4Rule& rule)
+      : matrix_(matrix),
+        length_(static_cast<std::size_t>(matrix.length)),
+        first_(number * height(matrix)),
+        end_(std::min(first_ + height(matrix), static_cast<std::size_t>(matrix.lines))) {
+    std::vector<double> amaxes(static_cast<std::size_t>(matrix.across()));
+    for (std::size_t line = first_; line < end_; ++line) {
+      for (std::size_t i = 0; i < length_; ++i) {
+        double& most = amaxes[i / kBlock];
+        most = std::fmax(most, std::fabs(matrix.data[line * length_ + i]));
+      }
+    }
+    std::ranges::transform(amaxes, std::back_inserter(scales_), rule);
+  }
+
+  [[nodiscard]] static std::size_t height(const Nvfp4Matrix& matrix) { return matrix.is_square ? kBlock : 1; }
+
+  void store(Nvfp4Scaled& made) const {
+    for (std::size_t line = first_; line < end_; ++line) {
+      for (std::size_t block = 0; block < scales_.size(); ++block) {
+        made.scales[line * scales_.size() + block] = static_cast<double>(scales_[block].stored);
+      }
+      for (std::size_t i = 0; i < length_; ++i) {
+        const auto x = static_cast<float>(matrix_.data[line * length_ + i]);
+        made.values[line * length_ + i] = static_cast<double>(x * scales_[i / kBlock].factor);
+      }
+    }
+  }
+
+ private:
+  static constexpr auto kBlock = static_cast<std::size_t>(op::kNvfp4Block);
+
+  const Nvfp4Matrix& matrix_;
+  std::size_t length_, first_, end_;
+  std::vector<Nvfp4Rule::Scale> scales_;
+};
+
+void add_layout(op::Values& values, const Nvfp4Matrix& matrix, const op::BlockLayout& layout, const Nvfp4Rule& rule) {
+  Nvfp4Scaled made = nvfp4_scaled(matrix, rule);
+  values.outputs.push_back(exact_output(layout.codes, nvfp4_bytes(made.values.span())));
+  values.outputs.push_back(exact_output(layout.scales, std::move(made.scales)));
+}
+
+/// Each draw's code is in the low half of its byte and in the high half of the one before it.
+void derive_codes(std::span<double> values) {
+  const Nvfp4Rule rule(amax_of(values));
+  const float factor = rule(amax_of(values)).factor;
+  std::vector<std::uint64_t> codes;
+  for (const double value : values) {
+    const auto scaled = static_cast<double>(static_cast<float>(value) * factor);
+    codes.push_back(core::encode(scaled, core::Dtype::fp4_e2m1, core::Overflow::saturate));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(codes[i] | codes[(i + 1) % codes.size()] << kCodeBits);
+  }
+}
+
+}  // namespace
+
+Nvfp4Rule::Nvfp4Rule(double global_amax) {
+  const auto amax = static_cast<float>(global_amax);
+  const float quotient = std::fmin(op::kNvfp4Largest / amax, kLargest);
+  const float scale = amax == 0 || quotient == 0 ? 1 : quotient;
+  per_six_ = scale * kSixth;
+  inverse_ = 1 / scale;
+}
+
+Nvfp4Rule::Scale Nvfp4Rule::operator()(double block_amax) const {
+  const float needed = static_cast<float>(block_amax) * per_six_;
+  const auto stored =
+      static_cast<float>(core::round_to(static_cast<double>(needed), core::Dtype::fp8_e4m3, core::Overflow::saturate));
+  return {std::fmin(1 / (stored * inverse_), kLargest), stored};
+}
+
+Nvfp4Scaled nvfp4_scaled(const Nvfp4Matrix& matrix, const Nvfp4Rule& rule) {
+  const auto lines = static_cast<std::size_t>(matrix.lines), height = Band::height(matrix);
+  Nvfp4Scaled made{core::Buffer<double>(lines * static_cast<std::size_t>(matrix.length)),
+                   core::Buffer<double>(lines * static_cast<std::size_t>(matrix.across()))};
+  core::parallel_for((lines + height - 1) / height,
+                     [&](std::size_t number) { Band(matrix, number, rule).store(made); });
+  return made;
+}
+
+core::Buffer<double> nvfp4_bytes(std::span<const double> scaled) {
+  constexpr std::size_t kChunk = std::size_t{1} << 14;
+  core::Buffer<double> bytes(scaled.size() / 2);
+  core::parallel_chunks(bytes.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    std::vector<std::byte> codes(2 * (end - begin));
+    core::encode(scaled.subspan(2 * begin, codes.size()), core::Dtype::fp4_e2m1, codes, core::Overflow::saturate);
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::byte byte = codes[2 * (i - begin)] | codes[2 * (i - begin) + 1] << kCodeBits;
+      bytes[i] = std::to_integer<int>(byte);
+    }
+  });
+  return bytes;
+}
+
+op::Values nvfp4_quantized(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::QuantizeParams>(*request.params);
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const Nvfp4Rule rule(op::operand_named(request.inputs, "global_amax").data[0]);
+  op::Values values;
+  // Whatever the layout: cases that differ in it share this reference.
+  if (p.cols % 2 == 0) {
+    add_layout(values, {x.data, p.rows, p.cols, is_square(p)}, p.rowwise(), rule);
+  }
+  if (p.rows % 2 == 0 && !request.some_rows) {
+    const op::OutputValues turned =
+        transposed("x", x.data, static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
+    add_layout(values, {turned.value.data(), p.cols, p.rows, is_square(p)}, p.columnwise(), rule);
+  }
+  return values;
+}
+
+op::Values nvfp4_dequantized(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::DequantizeParams>(*request.params);
+  const op::Operand& q = op::operand_named(request.inputs, "q");
+  const op::Operand& scales = op::operand_named(request.inputs, "q_scale_inv");
+  const auto amax = static_cast<float>(op::operand_named(request.inputs, "q_global_amax").data[0]);
+  const std::int64_t across = p.blocks().across();
+  op::OutputValues y = exact_output("y", static_cast<std::size_t>(p.rows * p.cols));
+  core::parallel_for(static_cast<std::size_t>(p.rows), [&](std::size_t r) {
+    const auto row = static_cast<std::int64_t>(r);
+    for (std::int64_t c = 0; c < p.cols; ++c) {
+      const auto stored = static_cast<float>(scales.data[row * across + c / op::kNvfp4Block]);
+      const float scale = stored * amax * (1 / op::kNvfp4Largest);
+      const auto byte = static_cast<unsigned>(q.data[(row * p.cols + c) / 2]);
+      const unsigned code = byte >> (c % 2 == 0 ? 0 : kCodeBits) & 0xFU;
+      const auto number = static_cast<float>(core::decode(code, core::Dtype::fp4_e2m1));
+      y.value[r * static_cast<std::size_t>(p.cols) + static_cast<std::size_t>(c)] = static_cast<double>(number * scale);
+    }
+  });
+  op::Values values;
+  values.outputs.push_back(std::move(y));
+  return values;
+}
+
+void derive_global_amax(const op::DeriveRequest& request, std::span<double> values) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  std::ranges::fill(values, amax_of({x.data, x.elements()}));
+}
+
+void derive_nvfp4(const op::DeriveRequest& request, std::span<double> values) {
+  if (request.port->name == "q") {
+    derive_codes(values);
+    return;
+  }
+  const bool is_amax = request.port->name == "q_global_amax";
+  const Nvfp4Rule rule(amax_of(values));
+  for (double& value : values) {
+    const double magnitude = std::isnan(value) ? 0 : std::fabs(value);
+    // An amax of 0 or infinity would make all values alike.
+    value = !is_amax                                 ? static_cast<double>(rule(magnitude).stored)
+            : magnitude > 0 && magnitude < kInfinity ? magnitude
+                                                     : 1;
+  }
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,42 @@
+#include "reference/nvfp4_values.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include "core/codec.hpp"
+#include "op/nvfp4.hpp"
+
+namespace numcheck::reference {
+
+core::Buffer<double> nvfp4_numbers(std::span<const double> bytes) {
+  constexpr unsigned kCodeBits = 4, kCode = 0xF;
+  core::Buffer<double> numbers(2 * bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned>(bytes[i]);
+    numbers[2 * i] = core::decode(byte & kCode, core::Dtype::fp4_e2m1);
+    numbers[2 * i + 1] = core::decode(byte >> kCodeBits, core::Dtype::fp4_e2m1);
+  }
+  return numbers;
+}
+
+Nvfp4Delivered::Nvfp4Delivered(const op::FindingRequest& request) : request_(request) {
+  const double amax = op::operand_named(request.inputs, "global_amax").data[0];
+  for (const op::Delivered& output : request.outputs) {
+    op::Delivered taken = output;
+    if (output.dtype == core::Dtype::uint8) {
+      numbers_.push_back(nvfp4_numbers(output.value));
+      taken.dtype = core::Dtype::fp4_e2m1;
+    } else {
+      core::Buffer<double> scales(output.value.size());
+      for (std::size_t i = 0; i < scales.size(); ++i) {
+        scales[i] = output.value[i] * amax / static_cast<double>(op::kNvfp4Largest);
+      }
+      numbers_.push_back(std::move(scales));
+    }
+    taken.value = numbers_.back().span();
+    outputs_.push_back(taken);
+  }
+  request_.outputs = outputs_;
+}
+
+}  // namespace numcheck::reference
