@@ -95,6 +95,11 @@ op::Values columnwise_of_rows(const op::ReferenceRequest& request) {
 
 std::vector<op::Mistake> nvfp4_quantize_mistakes(const op::Params& params) {
   Mistakes<op::QuantizeParams> mistakes(params);
+  if (mistakes.p.stochastic) {  // only the scales are known
+    mistakes.add_instead("global_scale_ignored", "the tensor's scale from 1", &without_global_scale);
+    mistakes.add_instead("global_amax_stale", "the tensor's amax from that of another tensor", &with_stale_amax);
+    return mistakes.take();
+  }
   mistakes.add_instead("scale_ignored", "the scales from 1", &unscaled);
   mistakes.add_instead("global_scale_ignored", "the tensor's scale from 1", &without_global_scale);
   mistakes.add_instead("global_amax_stale", "the tensor's amax from that of another tensor", &with_stale_amax);

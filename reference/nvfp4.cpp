@@ -12,6 +12,7 @@
 #include "op/nvfp4.hpp"
 #include "reference/casts.hpp"
 #include "reference/exact_output.hpp"
+#include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -65,9 +66,22 @@ class Band {
   std::vector<Nvfp4Rule::Scale> scales_;
 };
 
-void add_layout(op::Values& values, const Nvfp4Matrix& matrix, const op::BlockLayout& layout, const Nvfp4Rule& rule) {
+/// Which of the possible codes a device draws is not known: these are the nearest.
+op::OutputValues drawn_output(std::string_view port, std::span<const double> nearest) {
+  TrackedOutput out(port, nearest.size(), false);
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    out.set_undetermined(i, nearest[i]);
+  }
+  out.values().unpredictable = true;
+  return std::move(out).take();
+}
+
+void add_layout(op::Values& values, const Nvfp4Matrix& matrix, const op::BlockLayout& layout, const Nvfp4Rule& rule,
+                bool is_drawn) {
   Nvfp4Scaled made = nvfp4_scaled(matrix, rule);
-  values.outputs.push_back(exact_output(layout.codes, nvfp4_bytes(made.values.span())));
+  core::Buffer<double> bytes = nvfp4_bytes(made.values.span());
+  values.outputs.push_back(is_drawn ? drawn_output(layout.codes, bytes.span())
+                                    : exact_output(layout.codes, std::move(bytes)));
   values.outputs.push_back(exact_output(layout.scales, std::move(made.scales)));
 }
 
@@ -132,12 +146,12 @@ op::Values nvfp4_quantized(const op::ReferenceRequest& request) {
   op::Values values;
   // Whatever the layout: cases that differ in it share this reference.
   if (p.cols % 2 == 0) {
-    add_layout(values, {x.data, p.rows, p.cols, is_square(p)}, p.rowwise(), rule);
+    add_layout(values, {x.data, p.rows, p.cols, is_square(p)}, p.rowwise(), rule, p.stochastic);
   }
   if (p.rows % 2 == 0 && !request.some_rows) {
     const op::OutputValues turned =
         transposed("x", x.data, static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
-    add_layout(values, {turned.value.data(), p.cols, p.rows, is_square(p)}, p.columnwise(), rule);
+    add_layout(values, {turned.value.data(), p.cols, p.rows, is_square(p)}, p.columnwise(), rule, p.stochastic);
   }
   return values;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/nvfp4.hpp"
+#include "reference/nvfp4_stochastic.hpp"
 #include "reference/quantise_statistics.hpp"
 #include "reference/references.hpp"
 #include "reference/scale_rule.hpp"
@@ -133,8 +135,8 @@ std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
 /// Of codes as they lie, with scales of their own or of the tensor; what is transposed has other rows.
 std::optional<op::Params> on_code_rows(const op::Params& params, std::int64_t rows) {
   const auto p = op::from_params<op::QuantizeParams>(params);
-  const bool has_rows = !has_blocks(p.recipe) ||
-                        (p.rowwise().block_rows == 1 && !p.rowwise().scales_transposed && p.block_shape == "1x16");
+  const bool has_rows = !has_blocks(p.recipe) || (p.rowwise().block_rows == 1 && !p.rowwise().scales_transposed &&
+                                                  p.block_shape == "1x16" && !p.stochastic);
   return p.layout == "rowwise" && has_rows ? on_rows<op::QuantizeParams, &op::QuantizeParams::rows>(params, rows)
                                            : std::nullopt;
 }
@@ -143,6 +145,22 @@ std::optional<op::Params> on_rows_of_codes(const op::Params& params, std::int64_
   return has_blocks(op::from_params<op::DequantizeParams>(params).recipe)
              ? std::nullopt
              : on_rows<op::DequantizeParams, &op::DequantizeParams::rows>(params, rows);
+}
+
+bool draws_codes(const op::Params& params) {
+  return op::from_params<op::QuantizeParams>(params).stochastic;
+}
+
+std::vector<op::Finding> quantize_findings(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings = quantise_statistics(request);
+  if (draws_codes(*request.params)) {
+    std::ranges::move(stochastic_findings(request), std::back_inserter(findings));
+  }
+  return findings;
+}
+
+std::vector<op::ImpossibleDraw> impossible_draws(const op::FindingRequest& request) {
+  return draws_codes(*request.params) ? impossible_codes(request) : std::vector<op::ImpossibleDraw>();
 }
 
 op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), std::string_view version) {
@@ -157,7 +175,9 @@ op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), st
 op::Reference quantize_reference() {
   op::Reference reference = reference_of(&quantize_values, "quantize-1");
   reference.derive = &derive_scale;
-  reference.findings = &quantise_statistics;
+  reference.findings = &quantize_findings;
+  reference.gates = stochastic_gates();
+  reference.impossible = &impossible_draws;
   reference.row_findings = &quantise_row_statistics;
   reference.mistakes = &quantize_mistakes;
   reference.on_rows = &on_code_rows;

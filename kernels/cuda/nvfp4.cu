@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/nvfp4_kernel.hpp"
+#include "kernels/cuda/philox.cuh"
 #include "kernels/cuda/reduce.cuh"
 
 namespace numcheck::kernels::cuda {
@@ -29,6 +30,31 @@ __device__ __forceinline__ unsigned e2m1_code(float x) {
   const unsigned code = (a > 0.25f) + (a >= 0.75f) + (a > 1.25f) + (a >= 1.75f) + (a > 2.5f) + (a >= 3.5f) + (a > 5.0f);
   return code | (signbit(x) ? kSign : 0);
 }
+
+/// The same with eight random bits: what is missing to the next number is there with the probability floor(256 f) / 256.
+__device__ __forceinline__ unsigned drawn_e2m1_code(float x, unsigned bits) {
+  constexpr unsigned kMostCode = 7, kSign = 8;
+  constexpr float kLargestCode = 6.0f;
+  if (isnan(x)) {
+    return kMostCode;
+  }
+  const float a = fminf(fabsf(x), kLargestCode);
+  const float step = a >= 4.0f ? 2.0f : a >= 2.0f ? 1.0f : 0.5f;
+  const float steps = floorf(__fdiv_rn(a, step));
+  const float missing = __fmul_rn(256.0f, __fdiv_rn(a, step) - steps);
+  const unsigned up = static_cast<unsigned>(missing) + bits >= 256;
+  const unsigned below = a >= 4.0f ? 4 : a >= 2.0f ? 2 : 0;  // codes of 2, 3 and 4, 6 follow those of 0 to 1.5
+  return (below + static_cast<unsigned>(steps) + up) | (signbit(x) ? kSign : 0);
+}
+
+/// Sixteen bytes of random bits for a block.
+struct Draws {
+  uint4 bits;
+  __device__ __forceinline__ unsigned byte(int k) const {
+    const unsigned word = k < 4 ? bits.x : k < 8 ? bits.y : k < 12 ? bits.z : bits.w;
+    return word >> k % 4 * 8 & 255;
+  }
+};
 
 __device__ __forceinline__ float e2m1_number(unsigned code) {
   const unsigned exponent = code >> 1 & 3, fraction = code & 1;
@@ -85,16 +111,27 @@ __device__ __forceinline__ float line_amax(const float (&line)[kBlock]) {
 }
 
 /// A block of a line, of which the first `count` elements are in the matrix.
-__device__ __forceinline__ void store_block(const Nvfp4Codes& to, const float (&line)[kBlock], const BlockScale& scale,
-                                            std::int64_t number, std::int64_t first, std::int64_t length, int count) {
+template <bool kStochastic>
+__device__ __forceinline__ void store_block(const Nvfp4QuantizeLaunch& p, bool turned, const float (&line)[kBlock],
+                                            const BlockScale& scale, std::int64_t number, std::int64_t first,
+                                            int count) {
+  const Nvfp4Codes& to = turned ? p.along_columns : p.along_rows;
+  const std::int64_t length = turned ? p.rows : p.cols;
+  Draws draws{};
+  if constexpr (kStochastic) {
+    const std::int64_t across = (length + kBlock - 1) / kBlock;
+    draws.bits = philox(static_cast<std::uint64_t>(2 * (number * across + first / kBlock) + (turned ? 1 : 0)), p.seed);
+  }
+  const auto code = [&](int i) {
+    const float scaled = __fmul_rn(line[i], scale.factor);
+    return kStochastic ? drawn_e2m1_code(scaled, draws.byte(i)) : e2m1_code(scaled);
+  };
   to.scales[number * to.scale_line + first / kBlock] = scale.stored;
   unsigned char* codes = to.codes + (number * length + first) / 2;
 #pragma unroll
   for (int i = 0; i < kBlock; i += 2) {
     if (i < count) {
-      const unsigned low = e2m1_code(__fmul_rn(line[i], scale.factor));
-      const unsigned high = e2m1_code(__fmul_rn(line[i + 1], scale.factor));
-      codes[i / 2] = static_cast<unsigned char>(low | high << 4);
+      codes[i / 2] = static_cast<unsigned char>(code(i) | code(i + 1) << 4);
     }
   }
 }
@@ -112,7 +149,7 @@ __device__ __forceinline__ void load_line(const In* x, int count, float (&line)[
   }
 }
 
-template <class In>
+template <class In, bool kStochastic>
 __global__ void __launch_bounds__(kThreads) quantize_tiles(const __grid_constant__ Nvfp4QuantizeLaunch p) {
   __shared__ float exchanged[kTiles][kBlock * kPitch];
   const GlobalScale global = global_scale(*p.global_amax);
@@ -130,7 +167,8 @@ __global__ void __launch_bounds__(kThreads) quantize_tiles(const __grid_constant
     load_line(static_cast<const In*>(p.x.data) + row * p.cols + first_col, count, line);
     const float amax = line_amax(line), square = tile_max(amax);
     if (p.along_rows.codes != nullptr && row < p.rows) {
-      store_block(p.along_rows, line, block_scale(p.is_square ? square : amax, global), row, first_col, p.cols, count);
+      const BlockScale scale = block_scale(p.is_square ? square : amax, global);
+      store_block<kStochastic>(p, false, line, scale, row, first_col, count);
     }
     if (p.along_columns.codes != nullptr) {
 #pragma unroll
@@ -145,7 +183,7 @@ __global__ void __launch_bounds__(kThreads) quantize_tiles(const __grid_constant
       __syncwarp();
       if (first_row < p.rows && col < p.cols) {
         const BlockScale scale = block_scale(p.is_square ? square : line_amax(line), global);
-        store_block(p.along_columns, line, scale, col, first_row, p.rows, elements_left(p.rows, first_row));
+        store_block<kStochastic>(p, true, line, scale, col, first_row, elements_left(p.rows, first_row));
       }
     }
   }
@@ -186,7 +224,10 @@ cudaError_t launch_nvfp4_quantize(const Nvfp4QuantizeLaunch& launch, cudaStream_
     return cudaSuccess;
   }
   return visit_wide_storage(launch.x.storage, [&](auto type) {
-    quantize_tiles<typename decltype(type)::type><<<blocks_for(tiles * kBlock), kThreads, 0, stream>>>(launch);
+    using In = typename decltype(type)::type;
+    const unsigned blocks = blocks_for(tiles * kBlock);
+    launch.is_stochastic ? quantize_tiles<In, true><<<blocks, kThreads, 0, stream>>>(launch)
+                         : quantize_tiles<In, false><<<blocks, kThreads, 0, stream>>>(launch);
     return cudaGetLastError();
   });
 }

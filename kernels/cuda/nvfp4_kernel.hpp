@@ -22,11 +22,14 @@ struct Nvfp4QuantizeLaunch {
   Tensor x;                            ///< rows x cols, not FP8
   const float* global_amax = nullptr;  ///< one number
   bool is_square = false;              ///< blocks of 16 x 16, not of 16 of a line
-  Nvfp4Codes along_rows;               ///< cols is even
-  Nvfp4Codes along_columns;            ///< rows is even
+  bool is_stochastic = false;          ///< codes are rounded at random, not to nearest even
+  std::uint64_t seed = 0;
+  Nvfp4Codes along_rows;     ///< cols is even
+  Nvfp4Codes along_columns;  ///< rows is even
 };
 
-/// Codes and scales by the rules in op/nvfp4.hpp, from one read of x.
+/// Codes and scales by the rules in op/nvfp4.hpp, from one read of x. Element k of a block has byte k of the Philox4x32-10 block
+/// whose counter is twice the number of the block, counted along the layout's lines, plus 1 for the layout along columns.
 cudaError_t launch_nvfp4_quantize(const Nvfp4QuantizeLaunch& launch, cudaStream_t stream);
 
 struct Nvfp4DequantizeLaunch {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "core/codec.hpp"
 #include "kernels/sim/block_quantize.hpp"
+#include "kernels/sim/stochastic_e2m1.hpp"
 #include "kernels/sim/tensor_io.hpp"
 #include "op/nvfp4.hpp"
 
@@ -45,6 +47,7 @@ class Side {
  public:
   Side(const op::QuantizeParams& p, bool turned, std::vector<float> x, float global, std::string_view fault)
       : fault_(fault),
+        draws_{p.stochastic && fault != "stochastic_nearest", static_cast<std::uint64_t>(p.rng_seed), turned, fault},
         turned_(turned),
         cols_(static_cast<std::size_t>(p.cols)),
         lines_(static_cast<std::size_t>(turned ? p.cols : p.rows)),
@@ -74,7 +77,8 @@ class Side {
     for (std::size_t line = 0; line < lines_; ++line) {
       for (std::size_t i = 0; i < length_; ++i) {
         const std::size_t block = line * across() + i / kBlock;
-        all.push_back(code(at(line, i), scales[fault_ == "neighbour_scale" && block > 0 ? block - 1 : block].factor));
+        const float factor = scales[fault_ == "neighbour_scale" && block > 0 ? block - 1 : block].factor;
+        all.push_back(code(at(line, i), factor, line * length_ + i));
       }
     }
     return all;
@@ -136,7 +140,7 @@ class Side {
     return {std::min(1 / (used * (1 / global)), kMost), stored, truncates ? stored : needed};
   }
 
-  [[nodiscard]] unsigned code(float x, float factor) const {
+  [[nodiscard]] unsigned code(float x, float factor, std::size_t element) const {
     const auto rounded = [](float value, core::Rounding rounding) {
       return core::encode(static_cast<double>(value), core::Dtype::fp4_e2m1, core::Overflow::saturate, rounding);
     };
@@ -147,6 +151,9 @@ class Side {
     float scaled = x * factor;
     if (fault_ == "subnormal_codes_flushed" && std::fabs(scaled) < 1) {
       scaled = 0;
+    }
+    if (draws_.is_stochastic) {
+      return draws_.code(scaled, element);
     }
     return static_cast<unsigned>(
         rounded(scaled, fault_ == "codes_truncated" ? core::Rounding::toward_zero : core::Rounding::nearest_even));
@@ -169,6 +176,7 @@ class Side {
   }
 
   std::string_view fault_;
+  StochasticCodes draws_;
   bool turned_;
   std::size_t cols_, lines_, length_, height_;
   std::vector<float> x_;
@@ -235,6 +243,10 @@ std::string needs_nvfp4(const Call& call) {
 
 std::string needs_nvfp4_codes(const Call& call) {
   return op::from_params<op::DequantizeParams>(call.c->params).recipe == "nvfp4" ? "" : "the recipe is not nvfp4";
+}
+
+std::string needs_stochastic(const Call& call) {
+  return params_of(call).stochastic ? "" : "codes are rounded to nearest even";
 }
 
 std::string needs_square_blocks(const Call& call) {

@@ -24,6 +24,7 @@ void write_nvfp4(const op::QuantizeParams& p, std::span<const PortMemory> ports,
 [[nodiscard]] std::string needs_nvfp4(const Call& call);
 [[nodiscard]] std::string needs_nvfp4_codes(const Call& call);
 [[nodiscard]] std::string needs_square_blocks(const Call& call);
+[[nodiscard]] std::string needs_stochastic(const Call& call);
 
 inline constexpr OpFault kHalvesSwapped{{"halves_swapped", "the first code of two is in the high half of their byte"},
                                         &needs_nvfp4};
@@ -39,6 +40,21 @@ inline constexpr OpFault kGlobalScaleIgnored{{"global_scale_ignored", "the tenso
                                              &needs_nvfp4};
 inline constexpr OpFault kLinesForSquares{
     {"lines_for_squares", "a scale follows from 16 elements of a line, not from 16 x 16"}, &needs_square_blocks};
+inline constexpr OpFault kStochasticNearest{{"stochastic_nearest", "codes are rounded to nearest even, not at random"},
+                                            &needs_stochastic};
+inline constexpr OpFault kStochasticBiased{
+    {"stochastic_biased", "random bits are too large by 8 of 256, so that too many codes are rounded up"},
+    &needs_stochastic};
+inline constexpr OpFault kStochasticEven{
+    {"stochastic_even", "codes are rounded up half of the time, wherever they are between two numbers"},
+    &needs_stochastic};
+inline constexpr OpFault kStochasticUpward{
+    {"stochastic_upward", "negative numbers are rounded as often towards zero as positive ones away from it"},
+    &needs_stochastic};
+inline constexpr OpFault kStochasticBeyond{
+    {"stochastic_beyond", "one code in a thousand is that of a number farther away than the next"}, &needs_stochastic};
+inline constexpr OpFault kDrawsShared{{"draws_shared", "four neighbouring elements have the same random bits"},
+                                      &needs_stochastic};
 inline constexpr OpFault kHalvesReadSwapped{{"halves_swapped", "the first code of a byte is read from its high half"},
                                             &needs_nvfp4_codes};
 inline constexpr OpFault kGlobalAmaxIgnored{{"global_amax_ignored", "values lack the scale of the tensor"},

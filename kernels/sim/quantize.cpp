@@ -72,6 +72,12 @@ constexpr std::array kQuantizeFaults = {
     kGlobalAmaxStale,
     kGlobalScaleIgnored,
     kLinesForSquares,
+    kStochasticNearest,
+    kStochasticBiased,
+    kStochasticEven,
+    kStochasticUpward,
+    kStochasticBeyond,
+    kDrawsShared,
 };
 constexpr std::array kDequantizeFaults = {
     OpFault{{"scale_half", "the scale is half the requested one"}},

@@ -6,10 +6,14 @@
 //   code   = E2M1(RN32(x factor))                     to nearest even, at most 6; +6 for NaN, which no amax counts
 //   value  = code d A / 2688
 //
+// With stochastic rounding the code is one of the two next to x factor: the one farther from zero with the probability
+// floor(256 f) / 256, f: how far x factor is from the other, in steps between them. The random bits are the device's own choice.
+//
 // d is 0 if a is far below A: the codes of such a block are 0 and +-6, and its values 0. Of the two codes in a byte the first is
 // in the low half. Column-wise codes are those of the transpose of x. Blocks of 16 x 16 have one amax, and its d is stored
 // for each of their rows and columns, so that scales always lie as those of 1 x 16.
-// Source: TransformerEngine common/cast/nvfp4/core_nvfp4.cuh, common/transpose/quantize_transpose_vector_blockwise_fp4.cu.
+// Source: TransformerEngine common/cast/nvfp4/core_nvfp4.cuh, common/transpose/quantize_transpose_vector_blockwise_fp4.cu,
+// common/util/ptx.cuh.
 #pragma once
 
 #include <cstdint>

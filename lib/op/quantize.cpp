@@ -77,6 +77,9 @@ std::vector<std::string> check_quantize(const Params& values, const Mode&) {
   if (recipe != QuantizeRecipe::nvfp4 && p.block_shape != "1x16") {
     mistakes.push_back("quantize: block_shape applies to the recipe nvfp4 only");
   }
+  if (recipe != QuantizeRecipe::nvfp4 && p.stochastic) {
+    mistakes.push_back("quantize: only the codes of nvfp4 can be rounded at random: set stochastic to false");
+  }
   add_format_mistakes("quantize", recipe, p, mistakes);
   return mistakes;
 }
@@ -133,6 +136,11 @@ std::vector<Port> quantize_ports(const Params& values, const Mode& mode) {
   ports.push_back(amax);
   ports.push_back(dense_port("scale_inv", Role::output, Dtype::fp32, 1, 1, "1 / scale"));
   return ports;
+}
+
+ExactPlan quantize_exact_plan(const Params& values, const Mode& mode) {
+  return from_params<QuantizeParams>(values).stochastic ? no_exact_leg("codes are rounded at random")
+                                                        : small_integers(values, mode);
 }
 
 std::vector<Port> dequantize_ports(const Params& values, const Mode& mode) {
@@ -192,7 +200,7 @@ const Op& quantize() {
       .modes = storage_modes(),
       .ports = &quantize_ports,
       .check = &check_quantize,
-      .exact_plan = &small_integers,
+      .exact_plan = &quantize_exact_plan,
       .flops = &elements<QuantizeParams>,
       .statistics = kStatistics,
   };

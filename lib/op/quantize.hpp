@@ -50,6 +50,8 @@ struct QuantizeParams {
   std::string scale_layout = "gemm_ready";  ///< block_1x128: gemm_ready | compact
   std::string rounding = "up";              ///< mxfp8: up | floor
   std::string block_shape = "1x16";         ///< nvfp4: 1x16 | 16x16
+  bool stochastic = false;                  ///< nvfp4: codes are rounded at random
+  std::int64_t rng_seed = 1;                ///< of the device's generator
 
   template <class V>
   void describe(V& v) {
@@ -75,6 +77,10 @@ struct QuantizeParams {
              "mxfp8: scales are rounded up, as TransformerEngine does, or follow from floor(log2 amax), as in OCP MX");
     v.choice("block_shape", "bs", block_shape, {"1x16", "16x16"},
              "nvfp4: whether a scale follows from 16 elements of a row or column, or from 16 x 16, as of weights");
+    v.boolean("stochastic", "sr", stochastic,
+              "nvfp4: codes are rounded up or down at random, as of gradients: judged by how often they are");
+    v.integer("rng_seed", "rs", rng_seed,
+              {.minimum = 0, .maximum = 1e15, .doc = "seed of the device's generator, for stochastic rounding"});
   }
 
   [[nodiscard]] bool has_power_of_two() const {

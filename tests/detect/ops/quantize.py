@@ -139,6 +139,16 @@ FAULTS = [
     ("rowwise_scales_columnwise", fp4("fp32", layout="columnwise"), BITS),
     *[("lines_for_squares", fp4(layout=layout, block_shape="16x16"), BITS)
       for layout in ("rowwise", "columnwise", "both")],
+    *[(fault, fp4(mode, stochastic=True, **rest), ["impossible codes"])
+      for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))
+      for fault in ("stochastic_beyond", "scale_half", "scale_after_cast", "neighbour_scale", "halves_swapped",
+                    "scale_truncated", "scale_unrounded")],
+    *[(fault, fp4(mode, stochastic=True, **rest), ["share rounded up"])
+      for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))
+      for fault in ("stochastic_nearest", "stochastic_biased", "stochastic_even", "stochastic_upward")],
+    *[("draws_shared", fp4(mode, stochastic=True, **rest), ["correlated draws"])
+      for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))],
+    *[(fault, fp4(stochastic=True), BITS) for fault in ("block_scale_off", "scales_transposed")],
     *[(fault, fp4_codes(), BITS) for fault in (
         "scale_half", "scale_inverted", "scale_ignored", "sign_dropped", "neighbour_scale", "scales_transposed",
         "halves_swapped", "global_amax_ignored")],
@@ -162,6 +172,7 @@ REFUSED = [
     ("lines_for_squares", fp4(), "no block is 16 x 16"),
     ("rowwise_scales_columnwise", fp4(block_shape="16x16"), "both layouts have the same scales"),
     ("neighbour_scale", fp4(block_shape="16x16", rows=16, cols=10), "the tensor is one block"),
+    ("stochastic_biased", fp4(), "codes are rounded to nearest even"),
     ("halves_swapped", blocks("mxfp8"), "the recipe is not nvfp4"),
     ("halves_swapped", block_codes("mxfp8"), "the recipe is not nvfp4"),
     ("block_scale_floor", fp4(), "no power of two is rounded up"),
@@ -179,6 +190,8 @@ def as_fp4(rng, params, has_shapes):
     params.update(format="fp4_e2m1", rows=params["rows"] + params["rows"] % 2, cols=params["cols"] + params["cols"] % 2)
     if has_shapes:
         params["block_shape"] = rng.choice(SHAPES)
+        params["stochastic"] = rng.random() < 0.3
+        params["rng_seed"] = rng.randint(0, 10**6)
 
 
 def casts(rng, shape, mode):
@@ -221,6 +234,7 @@ def te_limits(case, rng):
     params = case["params"]
     params.pop("scale_layout", None)
     if params.pop("block_shape", None):
+        del params["stochastic"], params["rng_seed"]
         params.update(format=rng.choice(FP8), recipe="mxfp8")
     if params.pop("rounding", None) or params["recipe"] == "mxfp8":
         params["recipe"] = rng.choice(["block_1x128", "block_128x128"])
@@ -249,7 +263,7 @@ PATHS = [
      "params": {"rows": [33, 272], "cols": [65, 264], "recipe": "mxfp8", "rounding": "floor", "layout": "both"}},
     {"op": "quantize", "zip": [["rows", "cols"]],
      "params": {"rows": [34, 64, 272, 258], "cols": [66, 128, 264, 1000], "recipe": "nvfp4", "format": "fp4_e2m1",
-                "block_shape": SHAPES, "layout": ["rowwise", "columnwise", "both"]}},
+                "block_shape": SHAPES, "layout": ["rowwise", "columnwise", "both"], "stochastic": [False, True]}},
     {"op": "dequantize", "zip": [["rows", "cols"]],
      "params": {"rows": [33, 64, 257], "cols": [66, 128, 1000], "recipe": "nvfp4", "format": "fp4_e2m1"}},
     {"op": "dequantize", "zip": [["rows", "cols"]],
