@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/transformer_engine/mxfp8.hpp"
+#include "kernels/transformer_engine/nvfp4.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
@@ -86,7 +87,7 @@ std::string block_quantize_obstacle(const Context& context, const Call& call, co
     return empty;
   }
   if (p.recipe == "nvfp4") {
-    return "te-numcheck does not call TransformerEngine's casts to NVFP4 yet";
+    return nvfp4_obstacle(context, p, call);
   }
   if (p.recipe == "mxfp8") {
     if (p.rounding != "up") {
@@ -111,7 +112,7 @@ std::string block_dequantize_obstacle(const Context& context, const Call& call, 
     return empty;
   }
   if (p.recipe == "nvfp4") {
-    return "te-numcheck does not call TransformerEngine's casts of NVFP4 codes yet";
+    return nvfp4_obstacle(context, p);
   }
   if (p.recipe != "mxfp8") {
     return "TransformerEngine's nvte_dequantize does not read codes with FP32 scales of blocks";
@@ -121,6 +122,9 @@ std::string block_dequantize_obstacle(const Context& context, const Call& call, 
 }
 
 Algorithm block_quantize_algorithm(const Context& context, const Call& call, const op::QuantizeParams& p) {
+  if (p.recipe == "nvfp4") {
+    return nvfp4_algorithm(context, p);
+  }
   if (p.recipe == "mxfp8") {
     return single_call(
         context, kQuantize.name, [p](Operands& o) { return prepare_mxfp8(o, p); }, mxfp8_scratch(call, kCodes));
@@ -129,6 +133,9 @@ Algorithm block_quantize_algorithm(const Context& context, const Call& call, con
 }
 
 Algorithm block_dequantize_algorithm(const Context& context, const op::DequantizeParams& p) {
+  if (p.recipe == "nvfp4") {
+    return nvfp4_algorithm(context, p);
+  }
   const Prepare prepare = [p](Operands& o) -> Enqueue {
     const Mxfp8Tensor codes(o, input_names(p));
     Handle y = o.tensor(o.data("y"), data_type(o.port("y").dtype), {p.rows, p.cols}).handle();

@@ -26,6 +26,7 @@ enum DataType : int {
   kFloat8E4m3 = 7,
   kFloat8E5m2 = 8,
   kFloat8E8m0 = 9,
+  kFloat4E2m1 = 10,
 };
 
 /// NVTETensorParam.
@@ -36,6 +37,7 @@ enum TensorParam : int {
   kAmax = 3,
   kRowwiseScaleInv = 4,
   kColumnwiseScaleInv = 5,
+  kColumnwiseAmax = 6,
 };
 
 /// NVTEScalingMode.
@@ -44,6 +46,7 @@ enum ScalingMode : int {
   kMxfp8 = 1,
   kBlock1d = 2,  ///< 1 x 128
   kBlock2d = 3,  ///< 128 x 128
+  kNvfp4 = 4,
 };
 
 /// NVTEMatmulConfigAttribute. Booleans are one byte, tensors a handle.
@@ -54,11 +57,15 @@ enum MatmulAttribute : int {
   kMatmulSplitAccumulator = 5,
 };
 
-/// NVTEQuantizationConfigAttribute. The format of block scales, an int, has had no effect since 2.12.
+/// NVTEQuantizationConfigAttribute. The format of block scales, an int, has had no effect since 2.12; the state of the generator is
+/// the handle of a tensor.
 enum QuantizeAttribute : int {
   kQuantizePowerOfTwo = 0,
   kQuantizeEpsilon = 1,
   kQuantizeBlockScaleFormat = 3,
+  kQuantizeRngState = 4,
+  kQuantizeNvfp4Square = 5,
+  kQuantizeStochastic = 6,
 };
 
 /// Float8BlockScaleTensorFormat.

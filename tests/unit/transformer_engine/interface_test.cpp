@@ -68,6 +68,11 @@ static_assert(int{kBlock1d} == NVTE_BLOCK_SCALING_1D && int{kBlock2d} == NVTE_BL
 static_assert(int{kQuantizePowerOfTwo} == kNVTEQuantizationConfigForcePow2Scales);
 static_assert(int{kQuantizeEpsilon} == kNVTEQuantizationConfigAmaxEpsilon);
 static_assert(int{kQuantizeBlockScaleFormat} == kNVTEQuantizationConfigFloat8BlockScaleTensorFormat);
+static_assert(int{kQuantizeRngState} == kNVTEQuantizationConfigRNGState);
+static_assert(int{kQuantizeNvfp4Square} == kNVTEQuantizationConfigNVFP42DQuantization);
+static_assert(int{kQuantizeStochastic} == kNVTEQuantizationConfigStochasticRounding);
+static_assert(int{kFloat4E2m1} == kNVTEFloat4E2M1 && int{kNvfp4} == NVTE_NVFP4_1D_SCALING);
+static_assert(int{kColumnwiseAmax} == kNVTEColumnwiseAmax);
 static_assert(int{kMatmulBias} == kNVTEMatmulConfigBiasTensor);
 static_assert(int{kMatmulGeluEpilogue} == kNVTEMatmulConfigWithGELUEpilogue);
 static_assert(int{kMatmulEpilogueAux} == kNVTEMatmulConfigEpilogueAuxTensor);

@@ -259,6 +259,37 @@ TEST(TeCastObstacle, mxfp8_needs_a_device_and_rounds_up) {
   EXPECT_TRUE(says(obstacle(100), "set rounding to up"));
 }
 
+TEST(TeCastObstacle, nvfp4_is_rounded_to_nearest_on_devices_that_have_it) {
+  op::QuantizeParams p{.rows = 64, .cols = 64, .format = "fp4_e2m1", .recipe = "nvfp4"};
+  const auto obstacle = [&p](const char* mode, int sm, const char* version = "2.20.2") {
+    return obstacle_of(transformer_engine::quantize(), op::quantize(), p, mode, version, sm);
+  };
+  EXPECT_TRUE(says(obstacle("bf16", 90), "nearest NVFP4 codes only on devices of compute capability 10.0 and later"));
+  EXPECT_TRUE(says(obstacle("bf16", 100), "has no nvte_quantize_v2"));
+  p.stochastic = true;
+  EXPECT_TRUE(says(obstacle("bf16", 90), "BF16 tensors of 32 x 32 elements to NVFP4 codes only on devices"));
+  EXPECT_TRUE(says(obstacle("fp32", 90), "has no nvte_quantize_v2"));
+  EXPECT_TRUE(says(obstacle("fp32", 90, "2.11.0"), "only from 2.20 on, and this library is 2.11.0"));
+  p.layout = "columnwise";
+  EXPECT_TRUE(says(obstacle("bf16", 90), "has no nvte_quantize_v2"));
+  p.block_shape = "16x16";
+  EXPECT_TRUE(says(obstacle("bf16", 90), "BF16 tensors of 32 x 32 elements"));
+  p.rows = 48;
+  EXPECT_TRUE(says(obstacle("bf16", 90), "has no nvte_quantize_v2"));
+  p.rows = 40;
+  EXPECT_TRUE(says(obstacle("bf16", 90), "rows and cols must be multiples, not 40 and 64"));
+}
+
+TEST(TeCastObstacle, nvfp4_codes_are_read_on_all_devices) {
+  op::DequantizeParams p{.rows = 3, .cols = 64, .format = "fp4_e2m1", .recipe = "nvfp4"};
+  const auto obstacle = [&p] {
+    return obstacle_of(transformer_engine::dequantize(), op::dequantize(), p, "bf16", "2.20.2", 90);
+  };
+  EXPECT_TRUE(says(obstacle(), "has no nvte_dequantize"));
+  p.cols = 24;
+  EXPECT_TRUE(says(obstacle(), "cols must be a multiple, not 24"));
+}
+
 TEST(TeCastObstacle, codes_with_fp32_scales_of_blocks_are_not_read) {
   op::DequantizeParams p{.rows = 64, .cols = 64, .recipe = "block_1x128"};
   const auto obstacle = [&p](int sm) {
