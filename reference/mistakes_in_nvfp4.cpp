@@ -1,6 +1,7 @@
 // Mistakes in casts to NVFP4.
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -13,6 +14,7 @@
 #include "reference/exact_output.hpp"
 #include "reference/mistake_list.hpp"
 #include "reference/nvfp4.hpp"
+#include "reference/nvfp4_layout.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -22,11 +24,35 @@ const op::Operand& x_of(const op::ReferenceRequest& request) {
   return op::operand_named(request.inputs, "x");
 }
 
+/// The column-wise codes and scales of what is transformed in another way, or not at all.
+op::Values columns_of(const op::ReferenceRequest& request, bool hadamard, bool has_signs) {
+  auto p = op::from_params<op::QuantizeParams>(*request.params);
+  std::vector<op::Operand> inputs = request.inputs;
+  const double amax = op::operand_named(inputs, "global_amax_t").data[0];
+  for (op::Operand& operand : inputs) {
+    operand.data = operand.port == "global_amax" ? &amax : operand.data;
+  }
+  p.hadamard = hadamard;
+  Nvfp4Scaled made = Nvfp4Layout(p, inputs, p.columnwise(), has_signs).scaled();
+  op::Values values;
+  values.outputs.push_back(exact_output("q_t", nvfp4_bytes(made.values.span())));
+  values.outputs.push_back(exact_output("scale_inv_t", std::move(made.scales)));
+  return values;
+}
+
+op::Values untransformed_columns(const op::ReferenceRequest& request) {
+  return columns_of(request, false, true);
+}
+
+op::Values columns_without_signs(const op::ReferenceRequest& request) {
+  return columns_of(request, true, false);
+}
+
 /// The reference's outputs, with other scales than those that follow from the amax of x.
 op::Values with_amax(const op::ReferenceRequest& request, double amax) {
   op::ReferenceRequest other = request;
   for (op::Operand& operand : other.inputs) {
-    if (operand.port == "global_amax") {
+    if (operand.port.starts_with("global_amax")) {
       operand.data = &amax;
     }
   }
@@ -48,11 +74,8 @@ op::Values unscaled(const op::ReferenceRequest& request) {
   const op::Operand& x = x_of(request);
   op::Values values;
   for (const op::BlockLayout& layout : p.layouts()) {
-    const auto rows = static_cast<std::size_t>(p.rows), cols = static_cast<std::size_t>(p.cols);
-    values.outputs.push_back(
-        layout.codes_transposed
-            ? exact_output(layout.codes, nvfp4_bytes(transposed("x", x.data, rows, cols).value.span()))
-            : exact_output(layout.codes, nvfp4_bytes({x.data, x.elements()})));
+    const Nvfp4Layout source(p, request.inputs, layout);
+    values.outputs.push_back(exact_output(layout.codes, nvfp4_bytes({source.matrix().data, x.elements()})));
   }
   return values;
 }
@@ -104,10 +127,13 @@ std::vector<op::Mistake> nvfp4_quantize_mistakes(const op::Params& params) {
   mistakes.add_instead("global_scale_ignored", "the tensor's scale from 1", &without_global_scale);
   mistakes.add_instead("global_amax_stale", "the tensor's amax from that of another tensor", &with_stale_amax);
   mistakes.add_instead("halves_swapped", "bytes from those whose halves are swapped", &swapped_halves);
-  if (mistakes.p.rows > 1) {
+  if (mistakes.p.rows > 1 && !mistakes.p.hadamard) {
     mistakes.add_instead("other_blocks", "blocks of 16 elements from those of 16 x 16", &other_blocks);
   }
-  if (op::has_columnwise(mistakes.p.layout) && mistakes.p.block_shape == "1x16") {
+  if (op::has_columnwise(mistakes.p.layout) && mistakes.p.hadamard) {
+    mistakes.add_instead("hadamard_missing", "transformed columns from those of x", &untransformed_columns);
+    mistakes.add_instead("hadamard_unsigned", "the signs of the transform from none", &columns_without_signs);
+  } else if (op::has_columnwise(mistakes.p.layout) && mistakes.p.block_shape == "1x16") {
     mistakes.add_instead("columnwise_of_rowwise_scales", "column-wise codes from those of the row-wise scales",
                          &columnwise_of_rows);
   }

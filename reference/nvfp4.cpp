@@ -12,6 +12,8 @@
 #include "op/nvfp4.hpp"
 #include "reference/casts.hpp"
 #include "reference/exact_output.hpp"
+#include "reference/hadamard.hpp"
+#include "reference/nvfp4_layout.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
@@ -21,10 +23,6 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kSixth = 1.0F / 6;
 constexpr unsigned kCodeBits = 4;
-
-bool is_square(const op::QuantizeParams& p) {
-  return p.block_shape == "16x16";
-}
 
 /// Lines that share their scales, and the scales.
 class Band {
@@ -76,13 +74,26 @@ op::OutputValues drawn_output(std::string_view port, std::span<const double> nea
   return std::move(out).take();
 }
 
-void add_layout(op::Values& values, const Nvfp4Matrix& matrix, const op::BlockLayout& layout, const Nvfp4Rule& rule,
-                bool is_drawn) {
-  Nvfp4Scaled made = nvfp4_scaled(matrix, rule);
+/// Leaves out blocks whose results depend on the order of FP32 sums: `count` elements of the output belong to each.
+void leave_uncertain(const Nvfp4Layout& layout, std::int64_t count, op::OutputValues& output) {
+  for (std::size_t block = 0; block < layout.uncertain().size(); ++block) {
+    if (layout.uncertain()[block] != 0) {
+      const std::int64_t first = static_cast<std::int64_t>(block) * count;
+      output.outside.push_back({first, first + count});
+      std::ranges::fill(output.value.span().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+                        0);
+    }
+  }
+}
+
+void add_layout(op::Values& values, const Nvfp4Layout& source, const op::BlockLayout& layout, bool is_drawn) {
+  Nvfp4Scaled made = source.scaled();
   core::Buffer<double> bytes = nvfp4_bytes(made.values.span());
   values.outputs.push_back(is_drawn ? drawn_output(layout.codes, bytes.span())
                                     : exact_output(layout.codes, std::move(bytes)));
+  leave_uncertain(source, op::kNvfp4Block / 2, values.outputs.back());
   values.outputs.push_back(exact_output(layout.scales, std::move(made.scales)));
+  leave_uncertain(source, 1, values.outputs.back());
 }
 
 /// Each draw's code is in the low half of its byte and in the high half of the one before it.
@@ -141,17 +152,13 @@ core::Buffer<double> nvfp4_bytes(std::span<const double> scaled) {
 
 op::Values nvfp4_quantized(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::QuantizeParams>(*request.params);
-  const op::Operand& x = op::operand_named(request.inputs, "x");
-  const Nvfp4Rule rule(op::operand_named(request.inputs, "global_amax").data[0]);
   op::Values values;
   // Whatever the layout: cases that differ in it share this reference.
   if (p.cols % 2 == 0) {
-    add_layout(values, {x.data, p.rows, p.cols, is_square(p)}, p.rowwise(), rule, p.stochastic);
+    add_layout(values, Nvfp4Layout(p, request.inputs, p.rowwise()), p.rowwise(), p.stochastic);
   }
   if (p.rows % 2 == 0 && !request.some_rows) {
-    const op::OutputValues turned =
-        transposed("x", x.data, static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
-    add_layout(values, {turned.value.data(), p.cols, p.rows, is_square(p)}, p.columnwise(), rule, p.stochastic);
+    add_layout(values, Nvfp4Layout(p, request.inputs, p.columnwise()), p.columnwise(), p.stochastic);
   }
   return values;
 }
@@ -181,7 +188,13 @@ op::Values nvfp4_dequantized(const op::ReferenceRequest& request) {
 
 void derive_global_amax(const op::DeriveRequest& request, std::span<double> values) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
-  std::ranges::fill(values, amax_of({x.data, x.elements()}));
+  if (request.port->name == "global_amax") {
+    std::ranges::fill(values, amax_of({x.data, x.elements()}));
+    return;
+  }
+  const op::OutputValues turned =
+      transposed("x", x.data, static_cast<std::size_t>(x.rows), static_cast<std::size_t>(x.cols));
+  std::ranges::fill(values, amax_of(hadamard_transformed(turned.value.span()).values.span()));
 }
 
 void derive_nvfp4(const op::DeriveRequest& request, std::span<double> values) {

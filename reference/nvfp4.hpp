@@ -54,7 +54,7 @@ struct Nvfp4Scaled {
 /// y of `dequantize`.
 [[nodiscard]] op::Values nvfp4_dequantized(const op::ReferenceRequest& request);
 
-/// The amax of x; codes, scales and the amax that `dequantize` reads, from draws.
+/// The amax of x, or of its transformed columns; codes, scales and the amax that `dequantize` reads, from draws.
 void derive_global_amax(const op::DeriveRequest& request, std::span<double> values);
 void derive_nvfp4(const op::DeriveRequest& request, std::span<double> values);
 

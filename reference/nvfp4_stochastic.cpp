@@ -10,11 +10,10 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
-#include "op/nvfp4.hpp"
 #include "op/quantize.hpp"
 #include "reference/chance.hpp"
-#include "reference/exact_output.hpp"
 #include "reference/nvfp4.hpp"
+#include "reference/nvfp4_layout.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -54,21 +53,7 @@ unsigned code_at(std::span<const double> bytes, std::size_t i) {
   return i % 2 == 0 ? byte & ((1U << kCodeBits) - 1) : byte >> kCodeBits;
 }
 
-/// x of a layout, scaled.
-Nvfp4Scaled scaled_for(const op::FindingRequest& request, const op::BlockLayout& layout) {
-  const auto p = op::from_params<op::QuantizeParams>(*request.params);
-  const op::Operand& x = op::operand_named(request.inputs, "x");
-  const Nvfp4Rule rule(op::operand_named(request.inputs, "global_amax").data[0]);
-  const bool is_square = p.block_shape == "16x16";
-  if (!layout.codes_transposed) {
-    return nvfp4_scaled({x.data, p.rows, p.cols, is_square}, rule);
-  }
-  const op::OutputValues turned =
-      transposed("x", x.data, static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols));
-  return nvfp4_scaled({turned.value.data(), p.cols, p.rows, is_square}, rule);
-}
-
-/// Calls back with each layout that was delivered: visit(codes, scaled elements, length of a line).
+/// Calls back with each layout that was delivered: visit(codes, what they are made of, its scaled elements).
 template <class Visit>
 void for_each_layout(const op::FindingRequest& request, const Visit& visit) {
   const auto p = op::from_params<op::QuantizeParams>(*request.params);
@@ -76,7 +61,8 @@ void for_each_layout(const op::FindingRequest& request, const Visit& visit) {
   for (const op::BlockLayout& layout : {p.rowwise(), p.columnwise()}) {
     const auto codes = std::ranges::find(request.outputs, layout.codes, &op::Delivered::port);
     if (codes != request.outputs.end() && !codes->value.empty()) {
-      visit(*codes, scaled_for(request, layout), layout.codes_transposed ? p.rows : p.cols);
+      const Nvfp4Layout source(p, request.inputs, layout);
+      visit(*codes, source, source.scaled());
     }
   }
 }
@@ -179,12 +165,16 @@ struct Judged {
 
 /// `code(i)`: of element i.
 template <class Code>
-Judged judge(std::span<const double> scaled, std::size_t length, const Code& code) {
+Judged judge(const Nvfp4Layout& source, std::span<const double> scaled, const Code& code) {
+  const auto length = static_cast<std::size_t>(source.matrix().length);
   Judged judged;
   Groups groups;
   Residuals residuals{std::vector<float>(scaled.size()), std::vector<float>(scaled.size()),
                       std::vector<float>(scaled.size())};
   for (std::size_t i = 0; i < scaled.size(); ++i) {
+    if (source.is_uncertain(i)) {
+      continue;
+    }
     const Choice choice = choice_of(scaled[i]);
     const unsigned stored = code(i, choice);
     const bool up = choice.fraction > 0 && stored == choice.lower + 1;
@@ -214,11 +204,10 @@ unsigned nearest(std::size_t, const Choice& choice) {
 
 std::vector<op::Finding> stochastic_findings(const op::FindingRequest& request) {
   std::vector<op::Finding> all;
-  for_each_layout(request, [&](const op::Delivered& codes, const Nvfp4Scaled& scaled, std::int64_t length) {
-    const auto line = static_cast<std::size_t>(length);
+  for_each_layout(request, [&](const op::Delivered& codes, const Nvfp4Layout& source, const Nvfp4Scaled& scaled) {
     const Judged judged =
-        judge(scaled.values.span(), line, [&](std::size_t i, const Choice&) { return code_at(codes.value, i); });
-    const Judged rounded = judge(scaled.values.span(), line, &nearest);
+        judge(source, scaled.values.span(), [&](std::size_t i, const Choice&) { return code_at(codes.value, i); });
+    const Judged rounded = judge(source, scaled.values.span(), &nearest);
     const bool would_pass = rounded.share.measured <= 1 && rounded.correlated.measured <= 1;
     const std::string port(codes.port);
     all.push_back({std::string(kImpossible),
@@ -242,7 +231,7 @@ std::vector<op::Finding> stochastic_findings(const op::FindingRequest& request) 
 
 std::vector<op::ImpossibleDraw> impossible_codes(const op::FindingRequest& request) {
   std::vector<op::ImpossibleDraw> all;
-  for_each_layout(request, [&](const op::Delivered& codes, const Nvfp4Scaled& scaled, std::int64_t) {
+  for_each_layout(request, [&](const op::Delivered& codes, const Nvfp4Layout& source, const Nvfp4Scaled& scaled) {
     for (std::size_t byte = 0; byte < codes.value.size(); ++byte) {
       unsigned possible = 0;
       bool is_possible = true;
@@ -252,7 +241,7 @@ std::vector<op::ImpossibleDraw> impossible_codes(const op::FindingRequest& reque
         is_possible = is_possible && (stored == choice.lower || (choice.fraction > 0 && stored == choice.lower + 1));
         possible |= choice.lower << half * kCodeBits;
       }
-      if (!is_possible) {
+      if (!is_possible && !source.is_uncertain(2 * byte)) {
         all.push_back({codes.port, byte, static_cast<double>(possible)});
       }
     }

@@ -238,10 +238,13 @@ class CastStatistics : public op::RowFindings {
 
   void add(const op::FindingRequest& rows, std::int64_t first) override {
     const auto p = op::from_params<op::QuantizeParams>(*rows.params);
-    if (op::quantize_recipe(p.recipe) == op::QuantizeRecipe::nvfp4) {
-      add(Nvfp4Delivered(rows).request(), p, first);
-    } else {
-      add(rows, p, first);
+    const std::vector<op::BlockLayout> layouts = layouts_of(p);
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      if (op::quantize_recipe(p.recipe) == op::QuantizeRecipe::nvfp4) {
+        layouts_[i]->add(Nvfp4Delivered(rows, p, layouts[i]).request(), layouts[i], static_cast<std::size_t>(first));
+      } else {
+        layouts_[i]->add(rows, layouts[i], static_cast<std::size_t>(first));
+      }
     }
   }
 
@@ -254,14 +257,6 @@ class CastStatistics : public op::RowFindings {
   }
 
  private:
-  /// Of rows with one code per element.
-  void add(const op::FindingRequest& rows, const op::QuantizeParams& p, std::int64_t first) {
-    const std::vector<op::BlockLayout> layouts = layouts_of(p);
-    for (std::size_t i = 0; i < layouts.size(); ++i) {
-      layouts_[i]->add(rows, layouts[i], static_cast<std::size_t>(first));
-    }
-  }
-
   std::vector<std::unique_ptr<LayoutStatistics>> layouts_;
 };
 

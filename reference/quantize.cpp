@@ -50,7 +50,7 @@ double scale_for(double amax, const op::QuantizeParams& p) {
 }
 
 void derive_scale(const op::DeriveRequest& request, std::span<double> values) {
-  if (request.port->name == "global_amax") {
+  if (request.port->name != "scale") {
     derive_global_amax(request, values);
     return;
   }
@@ -136,7 +136,7 @@ std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
 std::optional<op::Params> on_code_rows(const op::Params& params, std::int64_t rows) {
   const auto p = op::from_params<op::QuantizeParams>(params);
   const bool has_rows = !has_blocks(p.recipe) || (p.rowwise().block_rows == 1 && !p.rowwise().scales_transposed &&
-                                                  p.block_shape == "1x16" && !p.stochastic);
+                                                  p.block_shape == "1x16" && !p.stochastic && !p.hadamard);
   return p.layout == "rowwise" && has_rows ? on_rows<op::QuantizeParams, &op::QuantizeParams::rows>(params, rows)
                                            : std::nullopt;
 }

@@ -140,6 +140,31 @@ __device__ __forceinline__ int elements_left(std::int64_t length, std::int64_t f
   return static_cast<int>(min(length - first, static_cast<std::int64_t>(kBlock)));
 }
 
+/// The random Hadamard transform, with sums in FP64, rounded to BF16.
+__device__ __forceinline__ void transform(float (&line)[kBlock]) {
+  constexpr unsigned kSigns = 0xD7E8;  // bit j: element j changes its sign
+  double points[kBlock];
+#pragma unroll
+  for (int j = 0; j < kBlock; ++j) {
+    points[j] = kSigns >> j & 1 ? -static_cast<double>(line[j]) : static_cast<double>(line[j]);
+  }
+#pragma unroll
+  for (int half = 1; half < kBlock; half *= 2) {
+#pragma unroll
+    for (int j = 0; j < kBlock; ++j) {
+      if ((j & half) == 0) {
+        const double a = points[j], b = points[j | half];
+        points[j] = a + b;
+        points[j | half] = a - b;
+      }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kBlock; ++j) {
+    line[j] = __bfloat162float(__double2bfloat16(0.25 * points[j]));
+  }
+}
+
 /// Elements outside x are zeros.
 template <class In>
 __device__ __forceinline__ void load_line(const In* x, int count, float (&line)[kBlock]) {
@@ -152,7 +177,9 @@ __device__ __forceinline__ void load_line(const In* x, int count, float (&line)[
 template <class In, bool kStochastic>
 __global__ void __launch_bounds__(kThreads) quantize_tiles(const __grid_constant__ Nvfp4QuantizeLaunch p) {
   __shared__ float exchanged[kTiles][kBlock * kPitch];
+  const bool transforms = p.transformed_amax != nullptr;
   const GlobalScale global = global_scale(*p.global_amax);
+  const GlobalScale of_columns = transforms ? global_scale(*p.transformed_amax) : global;
   const std::int64_t down = (p.rows + kBlock - 1) / kBlock, across = (p.cols + kBlock - 1) / kBlock;
   const int lane = static_cast<int>(threadIdx.x) % kBlock;
   float* tile = exchanged[threadIdx.x / kBlock];
@@ -182,7 +209,10 @@ __global__ void __launch_bounds__(kThreads) quantize_tiles(const __grid_constant
       }
       __syncwarp();
       if (first_row < p.rows && col < p.cols) {
-        const BlockScale scale = block_scale(p.is_square ? square : line_amax(line), global);
+        if (transforms) {
+          transform(line);
+        }
+        const BlockScale scale = block_scale(p.is_square ? square : line_amax(line), of_columns);
         store_block<kStochastic>(p, true, line, scale, col, first_row, elements_left(p.rows, first_row));
       }
     }

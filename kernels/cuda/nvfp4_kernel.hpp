@@ -24,8 +24,9 @@ struct Nvfp4QuantizeLaunch {
   bool is_square = false;              ///< blocks of 16 x 16, not of 16 of a line
   bool is_stochastic = false;          ///< codes are rounded at random, not to nearest even
   std::uint64_t seed = 0;
-  Nvfp4Codes along_rows;     ///< cols is even
-  Nvfp4Codes along_columns;  ///< rows is even
+  const float* transformed_amax = nullptr;  ///< of transformed columns; null: they are not transformed
+  Nvfp4Codes along_rows;                    ///< cols is even
+  Nvfp4Codes along_columns;                 ///< rows is even
 };
 
 /// Codes and scales by the rules in op/nvfp4.hpp, from one read of x. Element k of a block has byte k of the Philox4x32-10 block

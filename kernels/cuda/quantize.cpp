@@ -110,6 +110,7 @@ Algorithm nvfp4_quantize_algorithm(cuda_support::CudaDevice& device, const op::Q
     launch.is_square = p.block_shape == "16x16";
     launch.is_stochastic = p.stochastic;
     launch.seed = static_cast<std::uint64_t>(p.rng_seed);
+    launch.transformed_amax = static_cast<const float*>(address_of(ports, "global_amax_t"));
     launch.along_rows = nvfp4_codes(ports, p.rowwise());
     launch.along_columns = nvfp4_codes(ports, p.columnwise());
     return launch_nvfp4_quantize(launch, stream);

@@ -10,6 +10,7 @@
 
 #include "core/codec.hpp"
 #include "kernels/sim/block_quantize.hpp"
+#include "kernels/sim/hadamard.hpp"
 #include "kernels/sim/stochastic_e2m1.hpp"
 #include "kernels/sim/tensor_io.hpp"
 #include "op/nvfp4.hpp"
@@ -28,8 +29,8 @@ float e4m3(float value, core::Rounding rounding) {
 }
 
 /// The tensor's scale.
-float encode_scale(std::span<const PortMemory> ports, std::string_view fault) {
-  const float amax = read_floats(ports, "global_amax").at(0) * (fault == "global_amax_stale" ? kStale : 1);
+float encode_scale(std::span<const PortMemory> ports, std::string_view port, std::string_view fault) {
+  const float amax = read_floats(ports, port).at(0) * (fault == "global_amax_stale" ? kStale : 1);
   if (amax == 0 || std::isinf(amax) || fault == "global_scale_ignored") {
     return 1;
   }
@@ -201,18 +202,23 @@ op::QuantizeParams params_of(const Call& call) {
 
 void write_nvfp4(const op::QuantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   const std::vector<float> x = faulty_input(ports, fault);
-  const float global = encode_scale(ports, fault);
-  const Side rows(p, false, x, global, fault);
+  const float global = encode_scale(ports, "global_amax", fault);
+  const auto cols = static_cast<std::size_t>(p.cols), height = static_cast<std::size_t>(p.rows);
+  const Side rows(p, false, fault == "hadamard_of_rows" ? hadamard_transformed(x, {height, cols, false}, fault) : x,
+                  global, fault);
   if (op::has_rowwise(p.layout)) {
     rows.write(ports, p.rowwise(), rows.codes());
   }
   if (op::has_columnwise(p.layout)) {
-    const Side columns(p, true, fault == "columnwise_from_rowwise" ? rows.values(global) : x, global, fault);
+    std::vector<float> read = fault == "columnwise_from_rowwise" ? rows.values(global) : x;
+    if (p.hadamard && fault != "hadamard_missing") {
+      read = hadamard_transformed(std::move(read), {height, cols, true}, fault);
+    }
+    const bool has_own_amax = p.hadamard && fault != "hadamard_amax_of_x";
+    const float own = has_own_amax ? encode_scale(ports, "global_amax_t", fault) : global;
+    const Side columns(p, true, std::move(read), own, fault);
     const bool has_row_scales = fault == "rowwise_scales_columnwise";
-    columns.write(ports, p.columnwise(),
-                  has_row_scales
-                      ? codes_of_rows(rows, static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.cols))
-                      : columns.codes());
+    columns.write(ports, p.columnwise(), has_row_scales ? codes_of_rows(rows, height, cols) : columns.codes());
   }
 }
 
@@ -247,6 +253,21 @@ std::string needs_nvfp4_codes(const Call& call) {
 
 std::string needs_stochastic(const Call& call) {
   return params_of(call).stochastic ? "" : "codes are rounded to nearest even";
+}
+
+std::string needs_hadamard(const Call& call) {
+  const op::QuantizeParams p = params_of(call);
+  return !p.hadamard                    ? "nothing is transformed"
+         : op::has_columnwise(p.layout) ? ""
+                                        : "no column-wise codes are written";
+}
+
+std::string needs_rows_and_hadamard(const Call& call) {
+  const op::QuantizeParams p = params_of(call);
+  return !p.hadamard                  ? "nothing is transformed"
+         : !op::has_rowwise(p.layout) ? "no row-wise codes are written"
+         : p.cols < op::kNvfp4Block   ? "rows are shorter than 16 elements"
+                                      : "";
 }
 
 std::string needs_square_blocks(const Call& call) {

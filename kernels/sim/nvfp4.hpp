@@ -25,6 +25,8 @@ void write_nvfp4(const op::QuantizeParams& p, std::span<const PortMemory> ports,
 [[nodiscard]] std::string needs_nvfp4_codes(const Call& call);
 [[nodiscard]] std::string needs_square_blocks(const Call& call);
 [[nodiscard]] std::string needs_stochastic(const Call& call);
+[[nodiscard]] std::string needs_hadamard(const Call& call);
+[[nodiscard]] std::string needs_rows_and_hadamard(const Call& call);
 
 inline constexpr OpFault kHalvesSwapped{{"halves_swapped", "the first code of two is in the high half of their byte"},
                                         &needs_nvfp4};
@@ -55,6 +57,16 @@ inline constexpr OpFault kStochasticBeyond{
     {"stochastic_beyond", "one code in a thousand is that of a number farther away than the next"}, &needs_stochastic};
 inline constexpr OpFault kDrawsShared{{"draws_shared", "four neighbouring elements have the same random bits"},
                                       &needs_stochastic};
+inline constexpr OpFault kHadamardMissing{
+    {"hadamard_missing", "columns are not transformed, as where only the other operand of a product is"},
+    &needs_hadamard};
+inline constexpr OpFault kHadamardOfRows{{"hadamard_of_rows", "rows are transformed, too"}, &needs_rows_and_hadamard};
+inline constexpr OpFault kHadamardUnsigned{{"hadamard_unsigned", "the transform leaves out the signs"},
+                                           &needs_hadamard};
+inline constexpr OpFault kHadamardUnrounded{
+    {"hadamard_unrounded", "transformed columns are not rounded to BF16 before they are quantised"}, &needs_hadamard};
+inline constexpr OpFault kHadamardAmaxOfRows{
+    {"hadamard_amax_of_x", "the scales of transformed columns follow from the amax of x"}, &needs_hadamard};
 inline constexpr OpFault kHalvesReadSwapped{{"halves_swapped", "the first code of a byte is read from its high half"},
                                             &needs_nvfp4_codes};
 inline constexpr OpFault kGlobalAmaxIgnored{{"global_amax_ignored", "values lack the scale of the tensor"},

@@ -78,6 +78,11 @@ constexpr std::array kQuantizeFaults = {
     kStochasticUpward,
     kStochasticBeyond,
     kDrawsShared,
+    kHadamardMissing,
+    kHadamardOfRows,
+    kHadamardUnsigned,
+    kHadamardUnrounded,
+    kHadamardAmaxOfRows,
 };
 constexpr std::array kDequantizeFaults = {
     OpFault{{"scale_half", "the scale is half the requested one"}},

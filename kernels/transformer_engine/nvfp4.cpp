@@ -143,6 +143,9 @@ std::string nvfp4_obstacle(const Context& context, const op::QuantizeParams& p, 
         "TransformerEngine's NVFP4 tensors are whole blocks of 16: rows and cols must be multiples, not {} and {}",
         p.rows, p.cols);
   }
+  if (p.hadamard) {
+    return "te-numcheck does not call TransformerEngine's Hadamard transforms yet: set hadamard to false";
+  }
   if (context.info.sm < kFirstWithFp4) {
     const core::Dtype input = call.c->mode->first;
     if (!p.stochastic) {

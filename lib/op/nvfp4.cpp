@@ -50,6 +50,11 @@ std::vector<std::string> check_nvfp4(const QuantizeParams& p) {
   if (has_columnwise(p.layout)) {
     check_even("quantize", p.rows, "column", mistakes);
   }
+  if (p.hadamard && (p.rows % kNvfp4Block != 0 || p.block_shape != "1x16")) {
+    mistakes.push_back(
+        "quantize: hadamard transforms blocks of 16 elements of a column: set block_shape to 1x16 and rows to a "
+        "multiple of 16");
+  }
   return mistakes;
 }
 
@@ -63,6 +68,9 @@ std::vector<std::string> check_nvfp4(const DequantizeParams& p) {
 std::vector<Port> nvfp4_ports(const QuantizeParams& p, core::Dtype input) {
   std::vector<Port> ports = {dense_port("x", Role::input, input, p.rows, p.cols, "tensor to quantise"),
                              global_amax("global_amax", "max |x|, from which the scales of blocks follow")};
+  if (p.hadamard) {
+    ports.push_back(global_amax("global_amax_t", "the same of the transformed columns"));
+  }
   for (const BlockLayout& layout : p.layouts()) {
     ports.push_back(code_bytes(layout, Role::output));
     ports.push_back(scale_port(layout, Role::output));

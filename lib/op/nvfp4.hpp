@@ -12,6 +12,11 @@
 // d is 0 if a is far below A: the codes of such a block are 0 and +-6, and its values 0. Of the two codes in a byte the first is
 // in the low half. Column-wise codes are those of the transpose of x. Blocks of 16 x 16 have one amax, and its d is stored
 // for each of their rows and columns, so that scales always lie as those of 1 x 16.
+// With `hadamard` column-wise codes are made of y, not of x, and their A is the amax of y: of 16 elements of a column at a time
+//
+//   y_k = RN_bf16(1/4 sum_j s_j x_j (-1)^popcount(j & k))          s = + + + -  + - - -  - - - +  - + - -
+//
+// The sums may be formed in any order in FP32. Blocks whose results depend on that are not judged.
 // Source: TransformerEngine common/cast/nvfp4/core_nvfp4.cuh, common/transpose/quantize_transpose_vector_blockwise_fp4.cu,
 // common/util/ptx.cuh.
 #pragma once
@@ -35,7 +40,7 @@ inline constexpr float kNvfp4Largest = 448 * 6;
 [[nodiscard]] std::vector<std::string> check_nvfp4(const QuantizeParams& p);
 [[nodiscard]] std::vector<std::string> check_nvfp4(const DequantizeParams& p);
 
-/// x, global_amax, and of each layout codes [lines, length / 2] and scales [lines, ceil(length / 16) to 4]: lines are rows
+/// x, global_amax, with `hadamard` global_amax_t, and of each layout codes [lines, length / 2] and scales [lines, ceil(length / 16) to 4]: lines are rows
 /// or columns of x.
 [[nodiscard]] std::vector<Port> nvfp4_ports(const QuantizeParams& p, core::Dtype input);
 

@@ -45,7 +45,7 @@ void add_format_mistakes(std::string_view op, QuantizeRecipe recipe, const P& p,
   }
 }
 
-std::vector<std::string> check_quantize(const Params& values, const Mode&) {
+std::vector<std::string> check_quantize(const Params& values, const Mode& mode) {
   const auto p = from_params<QuantizeParams>(values);
   const QuantizeRecipe recipe = quantize_recipe(p.recipe);
   std::vector<std::string> mistakes = check_size<QuantizeParams>(values);
@@ -79,6 +79,9 @@ std::vector<std::string> check_quantize(const Params& values, const Mode&) {
   }
   if (recipe != QuantizeRecipe::nvfp4 && p.stochastic) {
     mistakes.push_back("quantize: only the codes of nvfp4 can be rounded at random: set stochastic to false");
+  }
+  if (p.hadamard && (recipe != QuantizeRecipe::nvfp4 || mode.first != Dtype::bf16)) {
+    mistakes.push_back("quantize: hadamard applies to the recipe nvfp4 in the mode bf16 only");
   }
   add_format_mistakes("quantize", recipe, p, mistakes);
   return mistakes;

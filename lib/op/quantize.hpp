@@ -52,6 +52,7 @@ struct QuantizeParams {
   std::string block_shape = "1x16";         ///< nvfp4: 1x16 | 16x16
   bool stochastic = false;                  ///< nvfp4: codes are rounded at random
   std::int64_t rng_seed = 1;                ///< of the device's generator
+  bool hadamard = false;                    ///< nvfp4: columns are transformed first
 
   template <class V>
   void describe(V& v) {
@@ -81,6 +82,9 @@ struct QuantizeParams {
               "nvfp4: codes are rounded up or down at random, as of gradients: judged by how often they are");
     v.integer("rng_seed", "rs", rng_seed,
               {.minimum = 0, .maximum = 1e15, .doc = "seed of the device's generator, for stochastic rounding"});
+    v.boolean("hadamard", "rht", hadamard,
+              "nvfp4, BF16: columns go through a random Hadamard transform before they are quantised, as for weight "
+              "gradients");
   }
 
   [[nodiscard]] bool has_power_of_two() const {

@@ -149,6 +149,12 @@ FAULTS = [
     *[("draws_shared", fp4(mode, stochastic=True, **rest), ["correlated draws"])
       for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))],
     *[(fault, fp4(stochastic=True), BITS) for fault in ("block_scale_off", "scales_transposed")],
+    *[(fault, fp4(rows=144, hadamard=True, layout=layout), BITS) for layout in ("columnwise", "both") for fault in (
+        "hadamard_missing", "hadamard_unsigned", "hadamard_unrounded", "hadamard_amax_of_x", "codes_truncated",
+        "neighbour_scale", "scale_truncated")],
+    ("hadamard_of_rows", fp4(rows=144, hadamard=True), BITS),
+    ("hadamard_missing", fp4(rows=144, hadamard=True, stochastic=True, layout="columnwise"), ["impossible codes"]),
+    ("stochastic_biased", fp4(rows=144, hadamard=True, stochastic=True, layout="columnwise"), ["share rounded up"]),
     *[(fault, fp4_codes(), BITS) for fault in (
         "scale_half", "scale_inverted", "scale_ignored", "sign_dropped", "neighbour_scale", "scales_transposed",
         "halves_swapped", "global_amax_ignored")],
@@ -173,6 +179,8 @@ REFUSED = [
     ("rowwise_scales_columnwise", fp4(block_shape="16x16"), "both layouts have the same scales"),
     ("neighbour_scale", fp4(block_shape="16x16", rows=16, cols=10), "the tensor is one block"),
     ("stochastic_biased", fp4(), "codes are rounded to nearest even"),
+    ("hadamard_unsigned", fp4(), "nothing is transformed"),
+    ("hadamard_unsigned", fp4(rows=144, hadamard=True, layout="rowwise"), "no column-wise codes are written"),
     ("halves_swapped", blocks("mxfp8"), "the recipe is not nvfp4"),
     ("halves_swapped", block_codes("mxfp8"), "the recipe is not nvfp4"),
     ("block_scale_floor", fp4(), "no power of two is rounded up"),
@@ -185,13 +193,15 @@ def recipe(rng):
     return rng.choice(["tensor", "tensor", *RECIPES, "nvfp4"])
 
 
-def as_fp4(rng, params, has_shapes):
+def as_fp4(rng, params, has_shapes, mode=""):
     """Two codes share a byte."""
     params.update(format="fp4_e2m1", rows=params["rows"] + params["rows"] % 2, cols=params["cols"] + params["cols"] % 2)
     if has_shapes:
         params["block_shape"] = rng.choice(SHAPES)
         params["stochastic"] = rng.random() < 0.3
         params["rng_seed"] = rng.randint(0, 10**6)
+    if mode == "bf16" and params.get("block_shape") == "1x16" and rng.random() < 0.4:
+        params.update(hadamard=True, rows=-(-params["rows"] // 16) * 16)
 
 
 def casts(rng, shape, mode):
@@ -201,7 +211,7 @@ def casts(rng, shape, mode):
     if params["recipe"] == "tensor":
         params["scale"] = rng.choice([0, 0, 1, 2.0 ** rng.randint(-8, 8), rng.uniform(0.01, 100)])
     if params["recipe"] == "nvfp4":
-        as_fp4(rng, params, True)
+        as_fp4(rng, params, True, mode)
     elif params["recipe"] == "mxfp8":
         params["rounding"] = rng.choice(["up", "up", "floor"])
     elif not params.get("scale"):
@@ -234,6 +244,7 @@ def te_limits(case, rng):
     params = case["params"]
     params.pop("scale_layout", None)
     if params["recipe"] == "nvfp4":  # at random, and not by the kernel for BF16 tiles of 32 x 32
+        params.pop("hadamard", None)
         params.update(stochastic=True, rows=params["rows"] // 32 * 32 + 16, cols=-(-params["cols"] // 16) * 16)
     if params.pop("rounding", None):
         params["recipe"] = rng.choice(["block_1x128", "block_128x128"])
@@ -267,6 +278,9 @@ PATHS = [
     {"op": "quantize", "zip": [["rows", "cols"]],
      "params": {"rows": [34, 64, 272, 258], "cols": [66, 128, 264, 1000], "recipe": "nvfp4", "format": "fp4_e2m1",
                 "block_shape": SHAPES, "layout": ["rowwise", "columnwise", "both"], "stochastic": [False, True]}},
+    {"op": "quantize", "zip": [["rows", "cols"]], "mode": "bf16",
+     "params": {"rows": [32, 64, 272], "cols": [66, 128, 1000], "recipe": "nvfp4", "format": "fp4_e2m1", "hadamard": True,
+                "layout": ["columnwise", "both"], "stochastic": [False, True]}},
     {"op": "dequantize", "zip": [["rows", "cols"]],
      "params": {"rows": [33, 64, 257], "cols": [66, 128, 1000], "recipe": "nvfp4", "format": "fp4_e2m1"}},
     {"op": "dequantize", "zip": [["rows", "cols"]],
