@@ -80,6 +80,7 @@ ALSO = {
     "block_scale_floor": "rounding=floor", "block_scale_up": "rounding=up", "epsilon_ignored": "epsilon=0",
     "power_of_two_ignored": "power_of_two=off", "rowwise_scales_columnwise": "columnwise_of_rowwise_scales",
     "scales_transposed": ".*_(stored_)?transposed|scale_layout=(compact|gemm_ready)",
+    "lines_for_squares": "block_shape=1x16", "halves_swapped": "columns_moved", "global_amax_ignored": "output_scaled=.*",
     "product_rounded_twice": "output_(in|through)_bf16", "padding_written": "written_outside",
     # One scale of many, which a neighbour may have; and what powers of two leave as it is.
     "block_scale_off": "some_elements_wrong|rows_moved",
