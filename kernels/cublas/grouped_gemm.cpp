@@ -80,7 +80,7 @@ Problem problem_of(const Call& call) {
 struct Addresses {
   std::vector<void*> first, second, d;
 
-  Addresses(const std::vector<GroupPorts>& groups) {
+  explicit Addresses(const std::vector<GroupPorts>& groups) {
     for (const GroupPorts& group : groups) {
       first.push_back(first_element(&port_memory(group.memory(), "b")));
       second.push_back(first_element(&port_memory(group.memory(), "a")));
@@ -101,7 +101,7 @@ void** copy_addresses(const std::vector<void*>& addresses, std::byte*& to, cudaS
 
 DeviceSeconds run_grouped(const Cublas& cublas, cuda_support::CudaDevice& device, const Problem& p,
                           const Addresses& addresses, std::byte* workspace) {
-  const cudaStream_t stream = device.stream();
+  cudaStream_t stream = device.stream();
   void** first = copy_addresses(addresses.first, workspace, stream);
   void** second = copy_addresses(addresses.second, workspace, stream);
   void** d = copy_addresses(addresses.d, workspace, stream);

@@ -143,7 +143,7 @@ std::vector<std::string> grouped_check(const Params& values, const Mode& mode) {
     std::vector<std::string> mistakes = gemm().check(to_params(product), mode);
     if (!mistakes.empty()) {
       for (std::string& mistake : mistakes) {
-        mistake = "grouped_" + mistake;
+        mistake.insert(0, "grouped_");
       }
       return mistakes;
     }
@@ -156,7 +156,7 @@ std::vector<std::string> grouped_check(const Params& values, const Mode& mode) {
 ExactPlan grouped_exact_plan(const Params& values, const Mode& mode) {
   const std::vector<GemmParams> products = products_of(from_params<GroupedGemmParams>(values));
   GemmParams longest = *std::ranges::max_element(products, {}, &GemmParams::k);
-  const ExactPlan plan = gemm_exact_plan(to_params(longest), mode);
+  ExactPlan plan = gemm_exact_plan(to_params(longest), mode);
   const bool all_alike = std::ranges::all_of(products, [&](const GemmParams& product) {
     return gemm_exact_plan(to_params(product), mode).positive == plan.positive;
   });
