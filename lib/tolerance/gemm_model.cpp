@@ -54,13 +54,14 @@ struct Gemm {
     first = is_fp32_storage ? converted() : r.mode->first;
     second = is_fp32_storage ? converted() : r.mode->second;
     // The mean of the sum is r A. Only if it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
-    cancelled = (p.beta != 0 || p.bias) && mean_square() >= 1
-                    ? std::abs(r.first_pattern.coherence * r.second_pattern.coherence)
-                    : 0;
+    cancelled =
+        parts_from_sum() && mean_square() >= 1 ? std::abs(r.first_pattern.coherence * r.second_pattern.coherence) : 0;
     runs = r.first_pattern.order == data::Order::signed_runs || r.second_pattern.order == data::Order::signed_runs;
     cancelled = runs ? 1 : cancelled;
   }
 
+  /// Whether y is another number than the products' sum, times a factor.
+  [[nodiscard]] bool parts_from_sum() const { return p.beta != 0 || p.bias || p.epilogue == "gelu"; }
   /// Of the products' sums, in units of S2, at most.
   [[nodiscard]] double mean_square() const {
     return std::pow(request.first_pattern.coherence * request.second_pattern.coherence, 2) *
@@ -248,14 +249,15 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
 /// which reach A at most, when runs of the other sign follow: r = 1.
 ///   V     += r^2 (value + coherent) A^2
 ///   slope <= f sum w |y s| / sum w y^2 <= f r sqrt(sum w A^2 / sum w y^2)      (Cauchy and Schwarz)
-/// Sums without a mean have s^2 = S2 alone. Beside a C or bias that does have one, or where relu leaves only what exceeds a negative
-/// bias, y is another number than s, and f s has a slope of either sign on it.
+/// Sums with little mean have s^2 = S2 or little more. Beside a C or bias that does have one, or where relu leaves only what exceeds a negative
+/// bias, y is another number than s, and f s has a slope of either sign on it. So it has for gelu, which falls below z = -0.75: there
+/// |y| grows as |z| shrinks.
 void add_cancellation(const Gemm& g, model::ErrorModel& model) {
   model.cancelled = g.cancelled * g.enlargement();
   model.var_magnitude += model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
   const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as in the gate
   model.slope_magnitude = model.cancelled * slope;
-  if (g.p.beta != 0 || g.p.bias) {
+  if (g.parts_from_sum() && g.mean_square() < 1) {  // a larger mean is in slope_magnitude
     model.slope_second = std::sqrt(1 + g.mean_square()) * slope;
   }
 }

@@ -66,6 +66,13 @@ BESIDE_ADDENDS = [
         ({"bias": True, "epilogue": "relu"}, {"bias": {"distribution": "constant", "value": -1.5}}, "scale_1_01"))
 ]
 
+# Below -0.75, gelu falls: truncated sums of one sign make it larger.
+FALLING_GELU = [
+    (case("gemm", mode, {"m": 96, "n": 96, "k": 416, "alpha": -0.02, "epilogue": "gelu", "trans_b": True, "output": output},
+          {"distribution": "positive"}), "scale_1_01")
+    for mode, output in (("fp8_e4m3", "fp16"), ("fp8_e4m3", "fp32"), ("tf32", "fp32"), ("bf16", "fp32"))
+]
+
 # Products of one size are all truncated alike once partial sums are large enough.
 LONG_FP8 = [
     (case("gemm", "fp8_e4m3", {"m": 32, "n": 32, "k": k, "trans_b": True, "accumulate": "fast", "output": "fp32"},
@@ -323,6 +330,9 @@ class FalseAlarms(PlantsFaults):
 
     def test_products_beside_addends_of_another_size(self):
         self.check(BESIDE_ADDENDS)
+
+    def test_where_gelu_falls(self):
+        self.check(FALLING_GELU)
 
     def test_long_fp8_sums_of_products_of_one_size(self):
         self.check(LONG_FP8)
