@@ -48,6 +48,23 @@ std::string factors_obstacle(const op::GroupedGemmParams& p) {
                    p.alpha, p.beta);
 }
 
+/// Groups are multiplied as soon as the function is called, so that what one of them lacks is said here.
+/// Source: TransformerEngine common/gemm/cublaslt_gemm.cu; cuBLAS manual, cublasLtMatmul.
+std::string fp8_rows_obstacle(const std::vector<op::GemmParams>& products, const op::Mode& mode) {
+  for (std::size_t group = 0; group < products.size(); ++group) {
+    const op::GemmParams& p = products[group];
+    const std::int64_t bytes = core::dtype_info(op::gemm_output_dtype(p, mode)).storage_bytes;
+    if (has_outputs(p) && (p.k % 16 != 0 || p.n * bytes % 16 != 0)) {
+      return fmt::format(
+          "TransformerEngine's FP8 products need rows of multiples of 16 bytes; those of group {} have {} codes, and "
+          "{} "
+          "outputs of {} bytes",
+          group, p.k, p.n, bytes);
+    }
+  }
+  return {};
+}
+
 std::string grouped_obstacle(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GroupedGemmParams>(call.c->params);
   const std::vector<op::GemmParams> products = op::products_of(p);
@@ -59,7 +76,11 @@ std::string grouped_obstacle(const Context& context, const Call& call) {
       return obstacle;
     }
   }
-  return call.c->mode->scaled ? fp8_product_obstacle(context, products.front()) : std::string();
+  if (!call.c->mode->scaled) {
+    return {};
+  }
+  std::string obstacle = fp8_product_obstacle(context, products.front());
+  return obstacle.empty() ? fp8_rows_obstacle(products, *call.c->mode) : obstacle;
 }
 
 /// The lists that the function takes. Column-major: its first operand is our B.

@@ -87,6 +87,12 @@ def groups(rng, _shape, mode):
     return params
 
 
+def avoid_overflow(case):
+    """Accumulating in place, cuBLAS rounds a product to FP16 before it adds C: infinities where the sum itself is finite."""
+    if case["mode"] == "fp16" and case["params"]["in_place"]:
+        case["inputs"] = {"distribution": "normal"}
+
+
 def te_limits(case, rng):
     """No factors, no groups without products; FP8 as A B^T with rows of whole 16 bytes."""
     params = case["params"]
@@ -96,6 +102,7 @@ def te_limits(case, rng):
     params["beta"] = 1 if params["beta"] != 0 else 0
     params["in_place"] = params["beta"] != 0
     params["group_k"] = "+".join("16" if size == "0" else size for size in params["group_k"].split("+"))
+    avoid_overflow(case)
     if case["mode"].startswith("fp8"):
         params.update(trans_a=False, trans_b=True)
         for name in ("group_n", "group_k"):
@@ -110,6 +117,7 @@ def cublas_limits(case, rng):
         params.pop("accumulate")
     params.pop("output", None)
     params["in_place"] = params["beta"] != 0
+    avoid_overflow(case)
 
 
 CLEAN = {"grouped_gemm": Clean(groups, te_limits, cublas_limits=cublas_limits, modes=MODES,
