@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -85,7 +86,7 @@ class Tile {
       }
     }
     if (operands_.scales.products > 0 && operands_.scales.products >= operands_.k && !first) {
-      scale(total, 0);
+      for_each_element([&](std::int64_t r, std::int64_t c, std::size_t i) { total[i] *= scale_at(r, c, 0); });
     }
     for (std::int64_t r = 0; r < rows_; ++r) {
       const float* from = total.data() + r * kTileColumns;
@@ -106,16 +107,28 @@ class Tile {
     }
   }
 
-  /// Multiplies sums by the scales of that part of k.
-  void scale(TileSums& sums, std::int64_t part) const {
+  /// The scales of an element of the tile in that part of k.
+  [[nodiscard]] float scale_at(std::int64_t r, std::int64_t c, std::int64_t part) const {
     const LineScales& scales = operands_.scales;
+    return scales.a[static_cast<std::size_t>((row_ + r) * scales.parts + part)] *
+           scales.b[static_cast<std::size_t>((column_ + c) * scales.parts + part)];
+  }
+
+  template <class Function>
+  void for_each_element(const Function& function) const {
     for (std::int64_t r = 0; r < rows_; ++r) {
       for (std::int64_t c = 0; c < columns_; ++c) {
-        const float of_row = scales.a[static_cast<std::size_t>((row_ + r) * scales.parts + part)];
-        const float of_column = scales.b[static_cast<std::size_t>((column_ + c) * scales.parts + part)];
-        sums[static_cast<std::size_t>(r * kTileColumns + c)] *= of_row * of_column;
+        function(r, c, static_cast<std::size_t>(r * kTileColumns + c));
       }
     }
+  }
+
+  /// Adds the sums of a part of k, times its scales, in a fused multiply-add.
+  void add_scaled(std::int64_t part, bool first) {
+    for_each_element([&](std::int64_t r, std::int64_t c, std::size_t i) {
+      const float scale = scale_at(r, c, part);
+      slice_[i] = first ? chain_[i] * scale : std::fma(chain_[i], scale, slice_[i]);
+    });
   }
 
   void slice_sums(const KRange& slice) {
@@ -125,9 +138,10 @@ class Tile {
     for (std::int64_t begin = slice.begin; begin < slice.end; begin += length) {
       segment_sums({begin, std::min(begin + length, slice.end)});
       if (in_parts) {
-        scale(chain_, begin / length);
+        add_scaled(begin / length, begin == slice.begin);
+      } else {
+        accumulate(slice_, chain_, begin == slice.begin);
       }
-      accumulate(slice_, chain_, begin == slice.begin);
     }
   }
 
