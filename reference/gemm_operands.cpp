@@ -41,12 +41,12 @@ void check_sample(const op::Sample& sample, std::int64_t outputs) {
 }
 
 /// Replaces codes by what they stand for. Wherever nothing is multiplied they are not read.
-void dequantise(const op::ReferenceRequest& request, const op::Operand& a, const op::Operand& b, GemmOperands& g) {
-  const auto values = [&](const op::Operand& codes, const op::BlockLayout& layout) {
-    return std::make_shared<const core::Buffer<double>>(
-        dequantised(codes, op::operand_named(request.inputs, layout.scales), layout));
+void replace_codes(const op::ReferenceRequest& request, decltype(&dequantised) function, GemmOperands& g) {
+  const auto values = [&](const op::BlockLayout& layout) {
+    return std::make_shared<const core::Buffer<double>>(function(
+        op::operand_named(request.inputs, layout.codes), op::operand_named(request.inputs, layout.scales), layout));
   };
-  g.dequantised = {values(a, op::scales_of_a(g.params)), values(b, op::scales_of_b(g.params))};
+  g.dequantised = {values(op::scales_of_a(g.params)), values(op::scales_of_b(g.params))};
   g.a.data = g.dequantised[0]->data();
   g.b.data = g.dequantised[1]->data();
 }
@@ -75,7 +75,7 @@ GemmOperands gemm_operands(const op::ReferenceRequest& request) {
   g.b = {b.data, p.trans_b};
   g.product_scale = p.alpha * a.scale * b.scale;
   if (op::has_line_scales(p)) {
-    dequantise(request, a, b, g);
+    replace_codes(request, &dequantised, g);
   }
   if (p.beta != 0) {
     const op::Operand& c = operand_of(request, "c", p.batch, p.m, p.n);
@@ -89,6 +89,14 @@ GemmOperands gemm_operands(const op::ReferenceRequest& request) {
   }
   g.has_amax = p.output == "fp8_e4m3" || p.output == "fp8_e5m2";
   check_sample(request.sample, g.outputs());
+  return g;
+}
+
+GemmOperands gemm_magnitudes(const op::ReferenceRequest& request) {
+  GemmOperands g = gemm_operands(request);
+  if (op::has_line_scales(g.params)) {
+    replace_codes(request, &aligned_magnitudes, g);
+  }
   return g;
 }
 

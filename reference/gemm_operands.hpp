@@ -34,6 +34,9 @@ struct GemmOperands {
 /// parameters say, or if a sampled index is not an output.
 [[nodiscard]] GemmOperands gemm_operands(const op::ReferenceRequest& request);
 
+/// The same, of A and B what yardsticks are sums of: where rows or blocks have scales, aligned_magnitudes.
+[[nodiscard]] GemmOperands gemm_magnitudes(const op::ReferenceRequest& request);
+
 /// Whether all that the formula reads is finite, scales included.
 [[nodiscard]] bool all_finite(const GemmOperands& g);
 

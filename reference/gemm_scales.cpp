@@ -11,8 +11,12 @@
 #include "op/gemm.hpp"
 
 namespace numcheck::reference {
+namespace {
 
-core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& scales, const op::BlockLayout& layout) {
+/// function(code) times the scale of its block, of every element.
+template <class Function>
+core::Buffer<double> scaled(const op::Operand& codes, const op::Operand& scales, const op::BlockLayout& layout,
+                            const Function& function) {
   const std::int64_t by_row = layout.scales_transposed ? 1 : layout.across();
   const std::int64_t by_block = layout.scales_transposed ? layout.down() : 1;
   if (codes.elements() != static_cast<std::size_t>(layout.rows * layout.cols) ||
@@ -28,11 +32,24 @@ core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& sc
       const double scale = line[begin / layout.block_cols * by_block];
       const std::int64_t end = std::min(begin + layout.block_cols, layout.cols);
       for (std::int64_t at = i * layout.cols + begin; at < i * layout.cols + end; ++at) {
-        values[static_cast<std::size_t>(at)] = codes.data[at] * scale;
+        values[static_cast<std::size_t>(at)] = function(codes.data[at]) * scale;
       }
     }
   });
   return values;
+}
+
+}  // namespace
+
+core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& scales, const op::BlockLayout& layout) {
+  return scaled(codes, scales, layout, [](double code) { return code; });
+}
+
+core::Buffer<double> aligned_magnitudes(const op::Operand& codes, const op::Operand& scales,
+                                        const op::BlockLayout& layout) {
+  constexpr double kSmallest = 0x1p-6;  // of E4M3, and above that of E5M2
+  return scaled(codes, scales, layout,
+                [kSmallest](double code) { return code == 0 ? 0 : std::max(std::fabs(code), kSmallest); });
 }
 
 void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values) {

@@ -13,6 +13,11 @@ namespace numcheck::reference {
 [[nodiscard]] core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& scales,
                                                const op::BlockLayout& layout);
 
+/// The same of magnitudes, but for 0 none below the smallest normal code: at that exponent tensor cores align the products of
+/// smaller ones, whose errors are as large.
+[[nodiscard]] core::Buffer<double> aligned_magnitudes(const op::Operand& codes, const op::Operand& scales,
+                                                      const op::BlockLayout& layout);
+
 /// Reference::derive of `gemm`: scales from draws x, RN32(|x|), or the largest power of two that is not above
 /// it; 1 for 0, infinities and NaN, as TransformerEngine's recipes have it.
 void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values);

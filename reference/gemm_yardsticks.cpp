@@ -199,7 +199,7 @@ core::Buffer<float> largest_of(const core::Buffer<float>& values) {
 }  // namespace
 
 op::Yardsticks gemm_yardsticks(const op::ReferenceRequest& request) {
-  const GemmOperands g = gemm_operands(request);
+  const GemmOperands g = gemm_magnitudes(request);
   const Finisher finisher(g);
   op::Yardsticks out;
   if (!request.sample.all()) {

@@ -141,7 +141,8 @@ struct Residuals {
 
 /// At the distances at which kernels share or reuse random bits: within a word, a block, and lines or tiles.
 Groups::Worst correlation(const Residuals& of, std::size_t length) {
-  const std::array<std::size_t, 10> distances = {1, 2, 3, 4, 8, 16, 32, length, 16 * length, 128 * length};
+  const std::array<std::size_t, 13> distances = {1,  2,   3,   4,      8,           16,          32,
+                                                 64, 128, 256, length, 16 * length, 128 * length};
   Groups::Worst found{0, "no two draws are the same at a fixed distance"};
   for (const std::size_t distance : distances) {
     double sum = 0, variance = 0;

@@ -191,8 +191,9 @@ class LayoutStatistics {
     if (sums.finite > 0) {
       add("mse", codes_, sums.error / static_cast<double>(sums.finite), "mean square of code scale_inv - x");
     }
-    if (sums.error > 0 && sums.signal > 0) {
-      add("sqnr", codes_, 10 * std::log10(sums.signal / sums.error), "in dB, of code scale_inv");
+    if (sums.signal > 0) {
+      add("sqnr", codes_, sums.error > 0 ? 10 * std::log10(sums.signal / sums.error) : kInfinity,
+          "in dB, of code scale_inv");
     }
     if (has_blocks_ && all_.blocks > 0) {
       add("dead blocks", codes_, static_cast<double>(all_.dead) / static_cast<double>(all_.blocks),

@@ -122,9 +122,10 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
   std::vector<std::string> mistakes;
   if (!output_is_legal(gemm_output_dtype(p, mode), mode)) {
     mistakes.push_back("gemm: mode " + std::string(mode.name) + " has no output \"" + p.output + "\"" +
-                       (mode.scaled ? "; it has fp32, bf16, fp16, fp8_e4m3 (and fp8_e5m2 with fp8_hybrid)"
-                                    : "; it has " + std::string(core::dtype_info(mode.output).name) +
-                                          (mode.compute == Compute::fp32 ? " and fp32" : "")));
+                       (mode.scaled
+                            ? "; it has fp32, bf16, fp16, fp8_e4m3 (and fp8_e5m2 with fp8_hybrid)"
+                            : "; it has " + std::string(core::dtype_info(mode.output).name) +
+                                  (mode.compute == Compute::fp32 && mode.output != Dtype::fp32 ? " and fp32" : "")));
   }
   if (p.accumulate != "default" && !mode.scaled) {
     mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" applies to FP8 modes only, not to " +

@@ -61,7 +61,9 @@ struct GemmParams {
     v.choice("accumulate", "acc", accumulate, {"default", "fast", "split"},
              "FP8 accumulation: split promotes partial sums to FP32, fast does not; default is split", true);
     v.choice("scaling", "sc", scaling, {"tensor", "outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128"},
-             "which elements of A and of B share a scale, in FP8 modes");
+             "which elements of A and of B share a scale, in FP8 modes; all but tensor need trans_b, no trans_a, one "
+             "matrix, an output of "
+             "16 or 32 bits and, for blocks, split accumulation");
     v.boolean("power_of_two", "p2", power_of_two, "scales of rows and blocks are powers of two");
     v.integer("pad_a", "pa", pad_a,
               {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of A", .storage_only = true});

@@ -70,8 +70,9 @@ std::vector<std::string> scaling_mistakes(const GemmParams& params, const Mode& 
     return mistakes;
   }
   if (params.trans_a || !params.trans_b) {
-    mistakes.push_back("gemm: scaling \"" + params.scaling +
-                       "\" is along k, within stored rows: set trans_a to false and trans_b to true");
+    mistakes.push_back(
+        "gemm: scaling \"" + params.scaling +
+        "\" is for operands that are stored with k within rows: set trans_a to false and trans_b to true");
   }
   if (params.batch > 1) {
     mistakes.push_back("gemm: scaling \"" + params.scaling + "\" is for one product: set batch to 1");

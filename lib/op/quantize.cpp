@@ -80,6 +80,12 @@ std::vector<std::string> check_quantize(const Params& values, const Mode& mode) 
   if (recipe != QuantizeRecipe::nvfp4 && p.stochastic) {
     mistakes.push_back("quantize: only the codes of nvfp4 can be rounded at random: set stochastic to false");
   }
+  if (p.hadamard && p.layout == "rowwise") {
+    mistakes.push_back("quantize: hadamard transforms columns: set layout to columnwise or both");
+  }
+  if (!p.stochastic && p.rng_seed != QuantizeParams().rng_seed) {
+    mistakes.push_back("quantize: rng_seed is of stochastic rounding: set stochastic to true, or leave it out");
+  }
   if (p.hadamard && (recipe != QuantizeRecipe::nvfp4 || mode.first != Dtype::bf16)) {
     mistakes.push_back("quantize: hadamard applies to the recipe nvfp4 in the mode bf16 only");
   }

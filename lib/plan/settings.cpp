@@ -175,7 +175,13 @@ void decode_statistics(const Node& node, ToleranceSpec& tolerance, Reporter& rep
       return limit == nullptr ? std::optional<double>()
                               : decode_number(*limit, name, -kMaxToleranceLimit, kMaxToleranceLimit, reporter);
     };
-    tolerance.statistics.push_back({std::string(member.key), number(least, "\"least\""), number(most, "\"most\"")});
+    const std::size_t errors = reporter.error_count();
+    const StatisticLimit limit = {std::string(member.key), number(least, "\"least\""), number(most, "\"most\"")};
+    if (reporter.error_count() == errors && limit.least && limit.most && *limit.least > *limit.most) {
+      reporter.error(limits, fmt::format("{} cannot be at least {:g} and at most {:g}", quote(member.key), *limit.least,
+                                         *limit.most));
+    }
+    tolerance.statistics.push_back(limit);
   }
 }
 

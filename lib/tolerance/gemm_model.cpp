@@ -132,6 +132,9 @@ Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic)
 /// A* exceeds A by at most this per product: products with a subnormal operand are aligned by the format's smallest
 /// exponent.
 double subnormal_products(const Gemm& g) {
+  if (op::has_line_scales(g.p)) {
+    return 0;  // A has them: the scales of other rows and blocks say nothing of them
+  }
   const double smallest_a = std::ldexp(1.0, core::dtype_info(g.first).emin);
   const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
   const double star = smallest_a * g.request.second_max + smallest_b * g.request.first_max + smallest_a * smallest_b;
@@ -165,8 +168,8 @@ void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel&
     model.var_value += unit * unit;
   }
   model.bound_absolute = sum.star * k * star + (k + 4) * spacing * scale;
-  model.var_absolute =
-      sum.absolute * std::pow(largest * g.product_scale, 2) + (k + 4) / 12 * std::pow(spacing * scale, 2);
+  model.var_absolute = (op::has_line_scales(g.p) ? 0 : sum.absolute * std::pow(largest * g.product_scale, 2)) +
+                       (k + 4) / 12 * std::pow(spacing * scale, 2);
 }
 
 /// Relative error of a constant operand when it is rounded to the format in which it is multiplied.
@@ -273,17 +276,23 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
                          (is_power_of_two(g.p.beta) || g.p.beta == 0 ? 0 : 1);
   const double addends = (g.p.beta != 0 ? 1 : 0) + (g.p.bias ? 1 : 0);
   const double roundings = (scaled ? 1 : 0) + (g.p.beta != 0 ? 1 : 0) + addends + factors;
-  // Products of tiny scales lose bits to FP32's subnormal range.
+  // Products of tiny scales lose bits to FP32's subnormal range: of what they multiply, up to half of its unit.
   const double scales = g.request.first_scale * g.request.second_scale * std::min(1.0, std::abs(g.p.alpha));
   const double lost = g.request.mode->scaled && scales > 0 ? std::min(1.0, 0x1p-149 / scales) : 0;
-  const double variance = roundings * u * u / 3 + factors * u * u + lost * lost;
+  if (g.request.mode->scaled) {
+    const double codes = static_cast<double>(g.products) * g.request.first_max * g.request.second_max;
+    const double most = 0x1p-149 * codes * std::max(1.0, std::abs(g.p.alpha));
+    model.bound_absolute += most;
+    model.var_absolute += most * most / 3;
+  }
+  const double variance = roundings * u * u / 3 + factors * u * u;
   const bool gelu = g.p.epilogue == "gelu";
   if (g.p.beta != 0 || g.p.bias || gelu) {
     // Terms may cancel, and gelu flattens: only A bounds the intermediate results.
-    model.bound_magnitude += (roundings * u + lost) * g.enlargement();
+    model.bound_magnitude += roundings * u * g.enlargement();
     model.var_magnitude += variance * g.enlargement() * g.enlargement();
   } else {
-    model.bound_value += roundings * u + lost;
+    model.bound_value += roundings * u;
     model.var_value += variance;
   }
   model.slope_slack += (factors + addends) * u + lost;
@@ -376,6 +385,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
                 .fp32_storage = g.is_fp32_storage,
                 .fp16_sums = g.accumulates_fp16(),
                 .scale = g.product_scale,
+                .unit = g.request.mode->scaled ? std::abs(g.p.alpha) : g.product_scale,
                 .enlargement = g.enlargement()},
                model);
   model.source = fmt::format("gemm/{} on {}, k={}{}", request.mode->name,

@@ -54,7 +54,7 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
     model.reach = k / limit;
     return;
   }
-  model.overflow_magnitude = limit * std::min(1.0, facts.scale) / facts.enlargement;
+  model.overflow_magnitude = limit * std::min(1.0, facts.unit) / facts.enlargement;
   const bool reaches = k * request.first_max * request.second_max * std::max(1.0, facts.scale) >= limit;
   const bool shortened = facts.fp32_storage && facts.operands != core::Dtype::fp32;
   // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).

@@ -14,7 +14,9 @@ struct OverflowFacts {
   core::Dtype operands = core::Dtype::fp32;  ///< format in which the first one is multiplied
   bool fp32_storage = false;                 ///< in which operands are stored
   bool fp16_sums = false;
-  double scale = 1;        ///< |alpha sA sB|
+  double scale = 1;  ///< |alpha sA sB|
+  double unit =
+      1;  ///< in which sums are counted before they are scaled: sums of codes do not overflow, whatever scales they have
   double enlargement = 1;  ///< factor by which rounding operands may enlarge |a b|
 };
 

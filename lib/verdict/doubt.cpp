@@ -83,6 +83,9 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
     return fmt::format("{}: only {} of {} elements are finite, so passing proves little", output.port, s.finite,
                        s.elements - s.outside);
   }
+  if (is_main && s.elements == 1 && s.zeros_got == 1 && s.exact_mismatch == 0) {
+    return output.port + ": the only output is zero, so passing proves little";
+  }
   if (is_main && s.elements == 1 && s.finite == 1 && !output.certificate.fakes.empty() &&
       std::ranges::none_of(output.certificate.fakes, tells)) {
     return output.port + ": no other number could be told from this single one, so passing proves nothing";

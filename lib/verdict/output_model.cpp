@@ -70,6 +70,12 @@ bool has_few_roundings(const op::OutputValues& values, const op::Port& port, dou
   return true;
 }
 
+/// 1 if there are none.
+double largest_of_scales(const prepare::Rounding& rounding, std::string_view port) {
+  const double largest = rounding.largest_code.find(port)->second;
+  return largest == 0 ? 1 : largest;
+}
+
 }  // namespace
 
 model::ErrorModel output_model(const EvaluationContext& context, const op::Port& port, model::PrecisionClass expected,
@@ -98,7 +104,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     const auto codes = std::ranges::find(prepared.ports, operand.port, &op::Port::name);
     return codes == prepared.ports.end() || codes->scaled_by.empty()
                ? operand.scale
-               : operand.scale * prepared.rounding->largest_code.find(codes->scaled_by)->second;
+               : operand.scale * largest_of_scales(*prepared.rounding, codes->scaled_by);
   };
   if (!own.empty()) {
     const op::Operand& first = operands[own[0]];

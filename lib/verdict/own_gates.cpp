@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,18 @@ void add_asked(const plan::ToleranceSpec& wanted, const op::Finding& statistic,
   }
 }
 
+/// Limits of statistics that the run has none of: a recipe without blocks has no dead ones.
+void add_unmeasured(const plan::ToleranceSpec& wanted, const std::vector<op::Finding>& findings,
+                    std::vector<tolerance::Criterion>& criteria) {
+  for (const plan::StatisticLimit& limit : wanted.statistics) {
+    if (std::ranges::find(findings, limit.name, &op::Finding::name) == findings.end()) {
+      criteria.push_back({limit.name, std::numeric_limits<double>::quiet_NaN(), limit.most.value_or(0), false,
+                          fmt::format("the plan limits {}, and nothing of that name was measured", limit.name),
+                          tolerance::Criterion::About::conduct});
+    }
+  }
+}
+
 }  // namespace
 
 void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
@@ -90,6 +103,7 @@ void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
       context.streamed != nullptr
           ? context.streamed->findings()
           : findings_of(context, context.group->row->reference.findings, values_of_case(context));
+  add_unmeasured(context.prepared->c->tolerance, findings, result.outputs.front().criteria);
   for (op::Finding& finding : findings) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
     if (output == result.outputs.end()) {

@@ -116,10 +116,15 @@ class StatisticLimits(CliTest):
                 self.assertEqual(record["status"], "fail")
                 self.assertIn(words, record["reason"])
 
+    def test_what_was_not_measured_does_not_pass(self):
+        record = self.judged(1, {"dead blocks": {"most": 0.9}})
+        self.assertIn("nothing of that name was measured", record["reason"])
+
     def test_names_and_limits_are_checked(self):
         for op, statistics, words in (("quantize", {"sqn": {"least": 1}}, 'did you mean "sqnr"'),
                                       ("gelu", {"sqnr": {"least": 1}}, "statistic"),
                                       ("quantize", {"sqnr": {}}, "needs a limit"),
+                                      ("quantize", {"sqnr": {"least": 25, "most": 20}}, "cannot be at least 25"),
                                       ("quantize", {"sqnr": 25}, "needs a limit"),
                                       ("quantize", {"sqnr": {"lest": 1, "most": 2}}, "least")):
             with self.subTest(op=op, statistics=statistics):

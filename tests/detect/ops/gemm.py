@@ -195,6 +195,18 @@ def of_scales():
             Row("block_scales_missing", scaled(scaling, power_of_two=True), ["G1 bound", "G2 rms"]),
             Row("scale_1_01", scaled(scaling), ["G2 rms", "G3 slope"]),
         ]
+    # Rows and blocks with small scales are judged by theirs, not by the largest.
+    for scaling in (*BLOCKS, "outer_vector"):
+        wide = {"inputs": {name: {"distribution": "outliers", "scale": 1e6, "fraction": 0.01} for name in ("a_scale_inv", "b_scale_inv")}}
+        yield Row("swapped_rows", scaled(scaling, **wide), ["G1 bound", "G2 rms"])
+        yield Row("leaky_relu", scaled(scaling, bias=True, epilogue="relu", inputs={
+            **wide["inputs"], "bias": {"distribution": "large_mean", "mean": -200, "sigma": 20}}), ["G1 bound"])
+    # Where nothing is multiplied, C remains.
+    yield Row("all_nan", scaled("1x128_1x128", beta=1) | {"params": {"m": 48, "n": 32, "k": 0, "trans_b": True, "beta": 1,
+                                                                       "scaling": "1x128_1x128"}}, ["G0 pattern"])
+    yield Row("bias_missing", scaled("1x128_1x128", bias=True, inputs={
+        "a_scale_inv": {"distribution": "constant", "value": 1e-20}, "b_scale_inv": {"distribution": "constant", "value": 1e-30}}),
+              ["G1 bound"])
     yield from [
         Row("block_scales_transposed", scaled("1x128_1x128"), ["G1 bound", "G2 rms"]),
         Row("block_scales_transposed", scaled("1x128_128x128", mode="fp8_hybrid", output="fp32"), ["G1 bound", "G2 rms"]),
