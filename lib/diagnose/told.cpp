@@ -135,8 +135,9 @@ bool tensor_holds(const Subject& subject, std::string_view amax, double magnitud
   if (!subject.outputs.contains(tensor)) {
     return false;
   }
+  const core::Buffer<double> numbers = delivered_numbers(subject, tensor);
   double largest = 0;
-  for (const double number : delivered_numbers(subject, tensor).span()) {
+  for (const double number : numbers.span()) {
     largest = std::fmax(largest, std::fabs(number));
   }
   return std::fabs(largest - magnitude) <= kCode * magnitude;
