@@ -143,7 +143,8 @@ TEST(CaseJson, has_every_default_filled_in) {
     "op": "gemm", "mode": "bf16", "backend": "auto", "seed": 0, "environment": {}, "algorithms": "heuristic",
     "inputs": {"distribution": "normal", "sigma": 1.0},
     "params": {"m": 1, "n": 1, "k": 1, "batch": 1, "trans_a": false, "trans_b": false, "alpha": 1.0, "beta": 0.0,
-               "in_place": false, "bias": false, "epilogue": "none", "output": "default", "accumulate": "default", "pad_a": 0,
+               "in_place": false, "bias": false, "epilogue": "none", "output": "default", "accumulate": "default",
+               "scaling": "tensor", "power_of_two": false, "pad_a": 0,
                "pad_b": 0, "pad_d": 0, "misalign": 0}})"));
 }
 

@@ -57,9 +57,11 @@ TEST(ShippedPlans, fp8_cases_are_those_that_hopper_supports) {
       if (is_gemm(c) && c.mode->scaled) {
         const op::GemmParams p = params_of(c);
         EXPECT_TRUE(!p.trans_a && p.trans_b) << c.id;
-        for (const std::int64_t dim : {p.m, p.n, p.k, p.pad_a, p.pad_b, p.pad_d, p.misalign}) {
+        for (const std::int64_t dim : {p.n, p.k, p.pad_a, p.pad_b, p.pad_d, p.misalign}) {
           EXPECT_EQ(dim % 16, 0) << c.id;
         }
+        // cuBLASLt 13.1 takes any number of rows; TransformerEngine's blocks need multiples of 8 (seen on an H200).
+        EXPECT_EQ(p.m % (p.scaling == "tensor" ? 16 : 8), 0) << c.id;
       }
     }
   }
@@ -142,10 +144,12 @@ TEST(QuickPlan, is_cheap) {
   for (const Case& c : shipped("quick.json").cases) {
     products += c.op->flops(c.params) / 2;
     if (is_gemm(c)) {
-      EXPECT_LE(std::max({params_of(c).m, params_of(c).n, params_of(c).k}), 257) << c.id;
+      // Blocks of 128 x 128 need more than one of them each way.
+      const std::int64_t most = params_of(c).scaling == "tensor" ? 257 : 400;
+      EXPECT_LE(std::max({params_of(c).m, params_of(c).n, params_of(c).k}), most) << c.id;
     }
   }
-  EXPECT_LE(products, 90e6);
+  EXPECT_LE(products, 215e6);  // 2.3 s with eight workers on an H200, as before with 90e6
 }
 
 TEST(OverridePlan, runs_every_request_in_three_environments) {
