@@ -177,14 +177,13 @@ op::Values block_dequantized(const op::ReferenceRequest& request) {
   const op::Operand& q = op::operand_named(request.inputs, "q");
   const op::Operand& scales = op::operand_named(request.inputs, "q_scale_inv");
   const op::BlockLayout layout = p.blocks();
-  const std::int64_t by_row = layout.scales_transposed ? 1 : layout.across();
-  const std::int64_t by_column = layout.scales_transposed ? layout.down() : 1;
+  const op::ScaleSteps steps = layout.dense_steps();
   op::OutputValues y = exact_output("y", q.elements());
   core::parallel_for(static_cast<std::size_t>(p.rows), [&](std::size_t r) {
-    const std::int64_t line = static_cast<std::int64_t>(r) / layout.block_rows * by_row;
+    const std::int64_t line = static_cast<std::int64_t>(r) / layout.block_rows * steps.down;
     for (std::int64_t c = 0; c < p.cols; ++c) {
       const auto at = r * static_cast<std::size_t>(p.cols) + static_cast<std::size_t>(c);
-      const auto scale = static_cast<float>(scales.data[line + c / layout.block_cols * by_column]);
+      const auto scale = static_cast<float>(scales.data[line + c / layout.block_cols * steps.across]);
       y.value[at] = static_cast<double>(static_cast<float>(q.data[at]) * scale);
     }
   });

@@ -17,8 +17,7 @@ namespace {
 template <class Function>
 core::Buffer<double> scaled(const op::Operand& codes, const op::Operand& scales, const op::BlockLayout& layout,
                             const Function& function) {
-  const std::int64_t by_row = layout.scales_transposed ? 1 : layout.across();
-  const std::int64_t by_block = layout.scales_transposed ? layout.down() : 1;
+  const op::ScaleSteps steps = layout.dense_steps();
   if (codes.elements() != static_cast<std::size_t>(layout.rows * layout.cols) ||
       scales.elements() != static_cast<std::size_t>(layout.down() * layout.across())) {
     throw core::InternalError("reference of gemm: there are other scales of " + std::string(layout.codes) +
@@ -27,9 +26,9 @@ core::Buffer<double> scaled(const op::Operand& codes, const op::Operand& scales,
   core::Buffer<double> values(codes.elements());
   core::parallel_for(static_cast<std::size_t>(layout.rows), [&](std::size_t row) {
     const auto i = static_cast<std::int64_t>(row);
-    const double* line = scales.data + i / layout.block_rows * by_row;
+    const double* line = scales.data + i / layout.block_rows * steps.down;
     for (std::int64_t begin = 0; begin < layout.cols; begin += layout.block_cols) {
-      const double scale = line[begin / layout.block_cols * by_block];
+      const double scale = line[begin / layout.block_cols * steps.across];
       const std::int64_t end = std::min(begin + layout.block_cols, layout.cols);
       for (std::int64_t at = i * layout.cols + begin; at < i * layout.cols + end; ++at) {
         values[static_cast<std::size_t>(at)] = function(codes.data[at]) * scale;

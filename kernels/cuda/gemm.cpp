@@ -42,10 +42,10 @@ ScaleView scale_of_all(std::span<const PortMemory> ports, std::string_view name)
 
 ScaleView view_of(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
   ScaleView view = scale_of_all(ports, layout.scales);
-  const std::int64_t ld = find_port(ports, layout.scales)->port->ld;
+  const op::ScaleSteps steps = layout.steps(find_port(ports, layout.scales)->port->ld);
   view.lines = layout.block_rows;
-  view.by_line = layout.scales_transposed ? 1 : ld;
-  view.by_part = layout.scales_transposed ? ld : 1;
+  view.by_line = steps.down;
+  view.by_part = steps.across;
   return view;
 }
 

@@ -38,25 +38,15 @@ Algorithm algorithm(cuda_support::CudaDevice& device, std::string order, Launch 
       }};
 }
 
-/// How far apart the stored scales of neighbouring blocks are, along the rows' and along the columns' index of x.
-struct ScaleSteps {
-  std::int64_t line = 0;
-  std::int64_t step = 1;
-};
-
-ScaleSteps scale_steps(const op::BlockLayout& layout, const op::Port& scales) {
-  return layout.scales_transposed ? ScaleSteps{1, scales.ld} : ScaleSteps{scales.ld, 1};
-}
-
 BlockCodes codes_of(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
   BlockCodes codes;
   codes.codes = address_of(ports, layout.codes);
   if (codes.codes != nullptr) {
-    const ScaleSteps steps = scale_steps(layout, *port_memory(ports, layout.scales).port);
+    const op::ScaleSteps steps = layout.steps(port_memory(ports, layout.scales).port->ld);
     codes.transposed = layout.codes_transposed;
     codes.scales = address_of(ports, layout.scales);
-    codes.scale_line = steps.line;
-    codes.scale_step = steps.step;
+    codes.scale_line = steps.down;
+    codes.scale_step = steps.across;
   }
   return codes;
 }
@@ -155,7 +145,7 @@ Algorithm quantize_algorithm(cuda_support::CudaDevice& device, const Call& call)
 Algorithm block_dequantize_algorithm(cuda_support::CudaDevice& device, const op::DequantizeParams& p) {
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     const op::BlockLayout layout = p.blocks();
-    const ScaleSteps steps = scale_steps(layout, *port_memory(ports, layout.scales).port);
+    const op::ScaleSteps steps = layout.steps(port_memory(ports, layout.scales).port->ld);
     BlockDequantizeLaunch launch;
     launch.rows = p.rows;
     launch.cols = p.cols;
@@ -165,8 +155,8 @@ Algorithm block_dequantize_algorithm(cuda_support::CudaDevice& device, const op:
     launch.block_cols = layout.block_cols;
     launch.has_exponents = layout.scale_format == core::Dtype::e8m0;
     launch.scales = address_of(ports, layout.scales);
-    launch.scale_line = steps.line;
-    launch.scale_step = steps.step;
+    launch.scale_line = steps.down;
+    launch.scale_step = steps.across;
     return launch_block_dequantize(launch, stream);
   });
 }

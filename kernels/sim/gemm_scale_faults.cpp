@@ -8,7 +8,6 @@
 
 namespace numcheck::kernels::sim {
 
-/// A's scales are those of the block before along k.
 void misindex_blocks(const SimGemm&, model::GemmTask& task) {
   std::vector<float>& a = task.scales.a;
   for (auto line = a.begin(); line != a.end(); line += task.scales.parts) {
@@ -16,14 +15,12 @@ void misindex_blocks(const SimGemm&, model::GemmTask& task) {
   }
 }
 
-/// B's are those of the next column, or block of columns.
 void misindex_columns(const SimGemm& gemm, model::GemmTask& task) {
   const std::int64_t block = op::scales_of_b(gemm.params).block_rows;
   std::vector<float>& b = task.scales.b;
   std::rotate(b.begin(), b.begin() + block * task.scales.parts, b.end());
 }
 
-/// A's, stored block by block, are read row by row.
 void transpose_scales(const SimGemm& gemm, model::GemmTask& task) {
   const std::vector<float> right = task.scales.a;
   const std::int64_t m = gemm.params.m, parts = task.scales.parts;
@@ -32,12 +29,10 @@ void transpose_scales(const SimGemm& gemm, model::GemmTask& task) {
   }
 }
 
-/// B's are 1.
 void leave_scales_out(const SimGemm&, model::GemmTask& task) {
   std::ranges::fill(task.scales.b, 1.0F);
 }
 
-/// A's have the bits of BF16.
 void round_scales(const SimGemm&, model::GemmTask& task) {
   std::ranges::transform(task.scales.a, task.scales.a.begin(), [](float scale) {
     return static_cast<float>(core::round_to(static_cast<double>(scale), core::Dtype::bf16));

@@ -6,14 +6,14 @@ namespace numcheck::model {
 namespace {
 
 std::vector<float> load(const op::BlockLayout& layout, const std::byte* stored, std::span<const std::int64_t> lines) {
-  const std::int64_t ld = op::scale_port(layout, op::Role::input).ld;
+  const op::ScaleSteps steps = layout.steps(op::scale_port(layout, op::Role::input).ld);
   std::vector<float> scales;
   scales.reserve(lines.size() * static_cast<std::size_t>(layout.across()));
   for (const std::int64_t line : lines) {
     const std::int64_t band = line / layout.block_rows;
     for (std::int64_t part = 0; part < layout.across(); ++part) {
       float scale = 0;
-      const std::int64_t at = layout.scales_transposed ? part * ld + band : band * ld + part;
+      const std::int64_t at = band * steps.down + part * steps.across;
       std::memcpy(&scale, stored + at * static_cast<std::int64_t>(sizeof scale), sizeof scale);
       scales.push_back(scale);
     }

@@ -33,6 +33,12 @@ enum class QuantizeRecipe : std::uint8_t { tensor, block_1x128, block_128x128, m
 /// Throws core::InternalError for a name that plans do not accept.
 [[nodiscard]] QuantizeRecipe quantize_recipe(std::string_view name);
 
+/// Elements between the scales of neighbouring blocks of x.
+struct ScaleSteps {
+  std::int64_t down = 0;
+  std::int64_t across = 0;
+};
+
 /// One layout of block-scaled codes of x [rows, cols], and its scales.
 struct BlockLayout {
   std::string_view codes;   ///< name of their port
@@ -49,6 +55,12 @@ struct BlockLayout {
   /// Blocks along the rows' and along the columns' index of x.
   [[nodiscard]] std::int64_t down() const noexcept { return (rows + block_rows - 1) / block_rows; }
   [[nodiscard]] std::int64_t across() const noexcept { return (cols + block_cols - 1) / block_cols; }
+  /// Where rows of scales are `ld` elements apart.
+  [[nodiscard]] ScaleSteps steps(std::int64_t ld) const noexcept {
+    return scales_transposed ? ScaleSteps{1, ld} : ScaleSteps{ld, 1};
+  }
+  /// Where they follow each other.
+  [[nodiscard]] ScaleSteps dense_steps() const noexcept { return steps(scales_transposed ? down() : across()); }
 };
 
 /// The scales and the codes of both layouts, whichever of them a case has. Precondition: recipe is not tensor.

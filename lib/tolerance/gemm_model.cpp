@@ -14,9 +14,10 @@
 #include "op/gemm.hpp"
 #include "op/gemm_scaling.hpp"
 #include "tolerance/accumulation.hpp"
-#include "tolerance/chain_drift.hpp"
 #include "tolerance/few_bits.hpp"
+#include "tolerance/gemm_epilogue_errors.hpp"
 #include "tolerance/gemm_overflow.hpp"
+#include "tolerance/gemm_request.hpp"
 #include "tolerance/lost_subnormals.hpp"
 #include "tolerance/product_spacing.hpp"
 
@@ -27,88 +28,7 @@ using core::Dtype;
 
 constexpr double kRoundingVariance = 0.1803;  // of a log-uniform value rounded to nearest, in units of u^2
 
-double unit_of(Dtype dtype) {
-  return core::dtype_info(dtype).unit_roundoff;
-}
-
-/// A request with everything that is derived from it.
-struct Gemm {
-  const model::ModelRequest& request;
-  op::GemmParams p;
-  std::int64_t products = 0;  ///< of a sum: k, or none if alpha is 0
-  double product_scale = 1;   ///< |alpha sA sB|
-  bool is_fp32_storage = false;
-  model::PrecisionClass operands = model::PrecisionClass::native;
-  Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
-  Dtype second = Dtype::fp32;
-  bool fp32_chain = false;  ///< whatever the mode
-  bool runs = false;        ///< signs come in runs, so that partial sums may be as large as A
-  double cancelled = 0;     ///< partial sums may be that large a part of A whatever y is; 0: they are as y is
-
-  explicit Gemm(const model::ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
-    products = p.alpha == 0 ? 0 : p.k;
-    product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
-    is_fp32_storage = r.mode->first == Dtype::fp32;
-    fp32_chain = r.arithmetic == model::MatrixArithmetic::fp32_chain;
-    operands = !is_fp32_storage ? model::PrecisionClass::native : fp32_chain ? model::PrecisionClass::fp32 : r.expected;
-    first = is_fp32_storage ? converted() : r.mode->first;
-    second = is_fp32_storage ? converted() : r.mode->second;
-    // The mean of the sum is r A. Only if it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
-    cancelled =
-        parts_from_sum() && mean_square() >= 1 ? std::abs(r.first_pattern.coherence * r.second_pattern.coherence) : 0;
-    runs = r.first_pattern.order == data::Order::signed_runs || r.second_pattern.order == data::Order::signed_runs;
-    cancelled = runs ? 1 : cancelled;
-  }
-
-  /// Whether y is another number than the products' sum, times a factor.
-  [[nodiscard]] bool parts_from_sum() const { return p.beta != 0 || p.bias || p.epilogue == "gelu"; }
-  /// Of the products' sums, in units of S2, at most.
-  [[nodiscard]] double mean_square() const {
-    return std::pow(request.first_pattern.coherence * request.second_pattern.coherence, 2) *
-           static_cast<double>(products);
-  }
-  [[nodiscard]] Dtype converted() const {
-    switch (operands) {
-      case model::PrecisionClass::fp32:
-        return Dtype::fp32;
-      case model::PrecisionClass::bf16_inputs:
-        return Dtype::bf16;
-      default:
-        return Dtype::tf32;
-    }
-  }
-  /// Whether the conversion of FP32 operands is part of y, and none of the error.
-  [[nodiscard]] bool conversion_known() const { return request.converted && is_fp32_storage && first != Dtype::fp32; }
-  [[nodiscard]] bool plain_fp32() const { return fp32_chain || first == Dtype::fp32; }
-  [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !fp32_chain; }
-  /// Sums of both signs do not drift: their partial sums pass through zero again and again. Two signs in runs may be one.
-  [[nodiscard]] double drift() const {
-    const bool one_sign = runs || request.first_pattern.coherence * request.second_pattern.coherence > 0;
-    const bool known = request.first != nullptr && request.second != nullptr;
-    return known && one_sign && products != 0 ? chain_drift(p, *request.first, *request.second) : 0;
-  }
-  /// Products of random signs that nothing orders: neither operand's values repeat or share a sign.
-  [[nodiscard]] bool cancels() const {
-    const auto random = [](const data::Pattern& pattern) {
-      return pattern.order == data::Order::random && pattern.coherence == 0 && !pattern.few_values;
-    };
-    return random(request.first_pattern) && random(request.second_pattern);
-  }
-  /// Factor by which rounding to the format in which they are multiplied may enlarge |a b| of what y is made of.
-  [[nodiscard]] double enlargement() const {
-    const op::Mode& mode = *request.mode;
-    if (is_fp32_storage) {
-      return conversion_known() ? std::pow(1 + unit_of(first), 2) : 1;
-    }
-    return (1 + unit_of(mode.first)) * (1 + unit_of(mode.second)) * (1 + 0x1p-22);
-  }
-  /// Unit roundoff of scaling, addend and bias.
-  [[nodiscard]] double epilogue_unit() const {
-    return accumulates_fp16() ? unit_of(Dtype::fp16) : unit_of(Dtype::fp32);
-  }
-};
-
-model::Arithmetic arithmetic_of(const Gemm& g) {
+model::Arithmetic arithmetic_of(const GemmRequest& g) {
   const op::Mode& mode = *g.request.mode;
   if (g.operands == model::PrecisionClass::bf16_inputs) {
     return model::gemm_arithmetic(g.request.sm, *op::find_mode("bf16"), false, false);
@@ -116,7 +36,7 @@ model::Arithmetic arithmetic_of(const Gemm& g) {
   return model::gemm_arithmetic(g.request.sm, mode, op::gemm_promotes(g.p, mode), !g.plain_fp32());
 }
 
-Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic) {
+Accumulation accumulation_of(const GemmRequest& g, const model::Arithmetic& arithmetic) {
   // If no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
   if (arithmetic.kind == model::Arithmetic::Kind::fp16_chain && !g.plain_fp32()) {
     return fp16_accumulation(arithmetic, g.products, g.cancels());
@@ -131,7 +51,7 @@ Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic)
 
 /// A* exceeds A by at most this per product: products with a subnormal operand are aligned by the format's smallest
 /// exponent.
-double subnormal_products(const Gemm& g) {
+double subnormal_products(const GemmRequest& g) {
   if (op::has_line_scales(g.p)) {
     return 0;  // A has them: the scales of other rows and blocks say nothing of them
   }
@@ -141,7 +61,7 @@ double subnormal_products(const Gemm& g) {
   return star * g.product_scale;
 }
 
-void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel& model) {
+void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::ErrorModel& model) {
   // The yardsticks are those of the unrounded inputs: rounding them to the storage format may enlarge them.
   const double enlarged = g.enlargement();
   model.bound_magnitude = sum.magnitude * enlarged;
@@ -182,7 +102,7 @@ double constant_error(const data::Pattern& pattern, double value, Dtype to) {
 ///   toward 0  slope -1.4427 v, rest 0.63 v per rms(y), with v = 2^-11
 /// A constant operand has one known rounding error, which all its products share.
 /// Source: tensor_core_numerics, section 5.3.
-void add_conversion(const Gemm& g, model::ErrorModel& model) {
+void add_conversion(const GemmRequest& g, model::ErrorModel& model) {
   if (!g.is_fp32_storage || g.first == Dtype::fp32) {
     return;
   }
@@ -214,15 +134,10 @@ void add_conversion(const Gemm& g, model::ErrorModel& model) {
   model.var_absolute += k * (most_a * most_a + most_b * most_b) / 12;
 }
 
-bool is_power_of_two(double x) {
-  int exponent = 0;
-  return std::abs(std::frexp(x, &exponent)) == 0.5;
-}
-
 /// The products of a constant c and numbers on a grid g lie on a grid themselves, which may be misaligned with that of
 /// the partial sum: a mean rounding error of at most c g / 2 <= u |p| per step, u sum |p| in all. Measured for k = 128
 /// to 2048 and uniform numbers in (0, 1]: 0.68 to 0.84 u y for c = 0.1, 1.6 and 16/9, none for c = 3 and 1.4.
-void add_repetition(const Gemm& g, model::ErrorModel& model) {
+void add_repetition(const GemmRequest& g, model::ErrorModel& model) {
   const data::Pattern& a = g.request.first_pattern;
   const data::Pattern& b = g.request.second_pattern;
   const auto misaligned = [](const data::Pattern& pattern, double value) {
@@ -248,72 +163,9 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
   model.columns_walk_alike = walks(b);
 }
 
-/// Errors f s of the products' sum s do not shrink when C and bias cancel it: s^2 = S2 + r^2 A^2. Nor do those of partial sums,
-/// which reach A at most, when runs of the other sign follow: r = 1.
-///   V     += r^2 (value + coherent) A^2
-///   slope <= f sum w |y s| / sum w y^2 <= f r sqrt(sum w A^2 / sum w y^2)      (Cauchy and Schwarz)
-/// Sums with little mean have s^2 = S2 or little more. Beside a C or bias that does have one, or where relu leaves only what exceeds a negative
-/// bias, y is another number than s, and f s has a slope of either sign on it. So it has for gelu, which falls below z = -0.75: there
-/// |y| grows as |z| shrinks.
-void add_cancellation(const Gemm& g, model::ErrorModel& model) {
-  model.cancelled = g.cancelled * g.enlargement();
-  model.var_magnitude += model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
-  const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as in the gate
-  model.slope_magnitude = model.cancelled * slope;
-  if (g.parts_from_sum() && g.mean_square() < 1) {  // a larger mean is in slope_magnitude
-    model.slope_second = std::sqrt(1 + g.mean_square()) * slope;
-  }
-}
-
-/// Scale, addend, bias and activation, each operation rounded; z = fma(beta, c, scale acc) + bias or in more steps.
-/// Factors (alpha, products of scales) are rounded once for all elements: they show as a slope. So does a constant
-/// addend: sums within a binade lie on one grid, from which its distance is always the same, up to u |z|.
-void add_epilogue(const Gemm& g, model::ErrorModel& model) {
-  const double u = g.epilogue_unit();
-  const double u32 = unit_of(Dtype::fp32);
-  const bool scaled = g.product_scale != 1;
-  const double factors = (is_power_of_two(g.p.alpha) || g.p.alpha == 0 ? 0 : 1) + (g.request.mode->scaled ? 2 : 0) +
-                         (is_power_of_two(g.p.beta) || g.p.beta == 0 ? 0 : 1);
-  const double addends = (g.p.beta != 0 ? 1 : 0) + (g.p.bias ? 1 : 0);
-  const double roundings = (scaled ? 1 : 0) + (g.p.beta != 0 ? 1 : 0) + addends + factors;
-  // Products of tiny scales lose bits to FP32's subnormal range: of what they multiply, up to half of its unit.
-  const double scales = g.request.first_scale * g.request.second_scale * std::min(1.0, std::abs(g.p.alpha));
-  const double lost = g.request.mode->scaled && scales > 0 ? std::min(1.0, 0x1p-149 / scales) : 0;
-  if (g.request.mode->scaled) {
-    const double codes = static_cast<double>(g.products) * g.request.first_max * g.request.second_max;
-    const double most = 0x1p-149 * codes * std::max(1.0, std::abs(g.p.alpha));
-    model.bound_absolute += most;
-    model.var_absolute += most * most / 3;
-  }
-  const double variance = roundings * u * u / 3 + factors * u * u;
-  const bool gelu = g.p.epilogue == "gelu";
-  if (g.p.beta != 0 || g.p.bias || gelu) {
-    // Terms may cancel, and gelu flattens: only A bounds the intermediate results.
-    model.bound_magnitude += roundings * u * g.enlargement();
-    model.var_magnitude += variance * g.enlargement() * g.enlargement();
-  } else {
-    model.bound_value += roundings * u;
-    model.var_value += variance;
-  }
-  model.slope_slack += (factors + addends) * u + lost;
-  model.slope_magnitude += model.cancelled * ((factors + addends) * u + lost);
-  if (gelu) {
-    // |x| (2.5 (1 - t^2) |z| + 1 + 2 sigma(2z)) + |y| <= 5 |x| <= 5 A: section 5.5; 1 + t cancels in the negative tail.
-    model.gelu = model::GeluErrors{.bound = 5 * u32};
-    model.bound_magnitude += model.gelu->bound;
-    model.var_magnitude += std::pow(model.gelu->bound, 2) / 3;
-    model.slope_slack += 4 * u32;  // its constants are rounded once for all elements
-    model.lost_alike = true;       // 1 + t is 0 for every z below -5.5, and one number for many above it
-  }
-  if (g.request.output_scale != 1) {
-    model.bound_value += u32;
-    model.var_value += u32 * u32 / 3;
-  }
-}
-
 /// Operands that repeat: rounding errors need not cancel and partial sums may be much larger than the sum, so only the
 /// bound holds. V is chosen so that an element at its bound just meets the limit of G2, and G3 is not gated.
-void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
+void widen_for_patterns(const GemmRequest& g, model::ErrorModel& model) {
   const data::Order a = g.request.first_pattern.order;
   const data::Order b = g.request.second_pattern.order;
   if (a != data::Order::structured && b != data::Order::structured &&
@@ -326,7 +178,7 @@ void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
 }
 
 /// What the operands' own rounding leaves of their bits is known only where they are.
-void add_spacing(const Gemm& g, const model::Arithmetic& arithmetic, model::ErrorModel& model) {
+void add_spacing(const GemmRequest& g, const model::Arithmetic& arithmetic, model::ErrorModel& model) {
   const bool converts = g.is_fp32_storage && !g.plain_fp32();
   if (model.output != Dtype::fp32 || op::has_line_scales(g.p) ||
       (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
@@ -352,7 +204,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   if (port != "d" && port != "d_amax") {
     throw core::InternalError("gemm has no error model for port " + std::string(port));
   }
-  const Gemm g(request);
+  const GemmRequest g(request);
   const model::Arithmetic arithmetic = arithmetic_of(g);
   model::ErrorModel model;
   // Section 5.4: 4 admits every order of an FP32 sum and rejects TF32 (255 at k = 4096).
