@@ -67,6 +67,7 @@ struct GateSums {
   double z2[kLanes], z2_max[kLanes];
   double aa[kLanes], ab[kLanes], bb[kLanes];  ///< of a = w y e' and b = w y^2
   double coherence[kLanes];                   ///< sum of b |y| / A
+  double addends[kLanes];                     ///< sum of w c^2, c = model::ErrorModel::slope_addend, where y is not 0
 };
 
 /// Gate G4 of single elements, and the noise of the output's rounding.
@@ -166,6 +167,7 @@ struct ModelConstants {
   /// A is less than that of the terms (model::ErrorModel::gelu), so that sqrt(S2) may exceed it; otherwise only inflation makes it.
   bool narrowed;
   bool coherent;                  ///< uses |y| / A
+  double addend;                  ///< model::ErrorModel::slope_addend; 0: none, or none is known
   double torch_rtol, torch_atol;  ///< rounded to FP32, as in PyTorch's kernels
   double te_rtol, te_atol, plan_rtol, plan_atol;
   bool have_plan;

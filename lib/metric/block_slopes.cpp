@@ -22,6 +22,7 @@ namespace {
 /// Sums over a block.
 struct Sums {
   double errors = 0, signal = 0;  ///< w y e and w y^2
+  double addends = 0;             ///< w c^2, c = model::ErrorModel::slope_addend
   double alike = 0, rounding = 0;
   double slack = 0;
   double drift = 0, nearer = 0;           ///< what flips are expected to add to `errors`, see FlipChance
@@ -30,6 +31,7 @@ struct Sums {
   void add(const Sums& other) noexcept {
     errors += other.errors;
     signal += other.signal;
+    addends += other.addends;
     alike += other.alike;
     rounding += other.rounding;
     slack += other.slack;
@@ -130,6 +132,7 @@ class Collector {
           add_flips(element, wy, sums, row_flips);
         }
         row_signal += wy * element.y;
+        sums.addends += addend_share(element, 1 / variance, setup_.model);
       }
     }
     sums.errors += row_error;
@@ -156,8 +159,8 @@ class Closest {
  public:
   Closest(const CompareInput& input, double repeats)
       : repeats_(repeats),
-        shared_(input.model->slope_slack +
-                1.5 * (std::fabs(input.model->slope_low) + std::fabs(input.model->slope_coherent))) {}
+        drift_(1.5 * (std::fabs(input.model->slope_low) + std::fabs(input.model->slope_coherent))),
+        shared_(input.model->slope_slack + drift_) {}
 
   void look_at(const Sums& sums, BlockSlope one) {
     if (!(sums.signal > 0) || !std::isfinite(sums.signal)) {
@@ -165,7 +168,7 @@ class Closest {
     }
     one.slope = sums.errors / sums.signal;
     const double drift = std::max(std::fabs(sums.drift), std::fabs(sums.nearer));
-    one.slack = shared_ + (sums.slack + drift) / sums.signal;
+    one.slack = shared_ + drift_ * std::sqrt(sums.addends / sums.signal) + (sums.slack + drift) / sums.signal;
     one.alike = std::sqrt(repeats_ * (sums.alike + sums.rounding)) / sums.signal;
     one.independent = std::sqrt(repeats_ / sums.signal);
     const double squares = sums.aa - 2 * one.slope * sums.ab + one.slope * one.slope * sums.bb;
@@ -192,7 +195,7 @@ class Closest {
  private:
   static constexpr std::uint64_t kTypical = 1000;  ///< blocks, to compare them with one another
 
-  double repeats_, shared_;
+  double repeats_, drift_, shared_;
   double most_ = -std::numeric_limits<double>::infinity();
   std::uint64_t count_ = 0;
   BlockSlope closest_;

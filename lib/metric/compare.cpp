@@ -264,6 +264,7 @@ void add_gates(const PassResult& pass, Statistics& out) {
   out.slope_clusters = pass.slope_clusters;
   out.signal = ratio(pass.slope_totals.b, static_cast<double>(out.counted()));
   out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
+  out.addend = std::sqrt(ratio(total_of(sums.addends), pass.slope_totals.b));
 }
 
 /// Finite elements of which something other than zero is expected.

@@ -185,6 +185,7 @@ struct Statistics {
   double copies = 1;          ///< outputs per independent error, if the model says that rows or columns agree
   double spread_ulps = 0;     ///< standard deviation of y in ulps of its rms, of those that are not 0
   double coherence = 0;       ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
+  double addend = 0;          ///< sqrt(sum w c^2 / sum w y^2), c = model::ErrorModel::slope_addend
   double intercept = 0;       ///< mean of e, in units of rms(y)
   double toward_zero = 0;     ///< fraction of the elements with an error that err toward zero
   std::uint64_t rounding_elements = 0;  ///< |U| of G4

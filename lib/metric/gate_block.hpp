@@ -90,6 +90,7 @@ struct Limits {
     te_value = lowered_to_float(te * model.te_rtol);
     te_absolute = lowered_to_float(te * model.te_atol);
     top = static_cast<float>(2 / format.fraction_scale);
+    addend = lowered_to_float(model.addend);
     backward = model.terms ? lowered_to_float(sums.terms.backward) : __builtin_inff();
     backward_power = model.terms ? lowered_to_float(sums.terms.ulps * format.fraction_scale) : __builtin_inff();
   }
@@ -100,6 +101,7 @@ struct Limits {
   float torch_value, torch_absolute, te_value, te_absolute;
   float backward, backward_power;  ///< of A, and of the power of two below it
   float top;                       ///< no limit, but what flips need: see add_flips
+  float addend;                    ///< nor this: ModelConstants::addend
 };
 
 /// Accumulators for a segment: in double per part of a group, in FP32 per group.
@@ -112,7 +114,7 @@ struct Running {
   struct Group {
     Wi inexact[kGroups]{};
     Vf z2[kGroups]{}, z2_max[kGroups]{}, aa[kGroups]{}, ab[kGroups]{}, bb[kGroups]{};
-    Vf coherence[kGroups]{}, a[kGroups]{}, b[kGroups]{};
+    Vf coherence[kGroups]{}, addends[kGroups]{}, a[kGroups]{}, b[kGroups]{};
   };
   Part part[kParts];
   Group group;
@@ -314,6 +316,11 @@ BlockFlags add_slope(Columns columns, float& block_z, std::size_t size, Limits l
       r.bb[g] += b * b;
       if (coherent) {
         r.coherence[g] += b * load(block.coherence + at);
+      }
+      if (limits.addend != 0) {
+        // Whatever is larger has a weight of 0: its V is beyond FP32.
+        const Vf addend = smaller(limits.addend * inverse, splat_float(1e18F));
+        r.addends[g] += Vf(Wi(weight * addend * addend) & Wi(y != 0.0F));
       }
       store(columns.a + at, load(columns.a + at) + a);
       store(columns.b + at, load(columns.b + at) + b);

@@ -62,6 +62,7 @@ struct Element {
   double deviation;  ///< its root
   double reached;    ///< ulp(|y| + 3 deviation)
   double coherence;  ///< |y| / A
+  double inverse;    ///< 1 / ulp
 };
 
 /// sqrt(S2) of an element, of which sums of one product may have been given more than A.
@@ -93,7 +94,14 @@ inline Element element_of(const SegmentView& segment, std::size_t i, const Forma
   const double reached = power_of(__builtin_fabs(out.y) + 3 * out.deviation) * format.fraction_scale;
   out.reached = reached > 1 ? reached : 1;
   out.coherence = a > 0 ? abs_y / a : 0;
+  out.inverse = inverse;
   return out;
+}
+
+/// w c^2 of an element's addend.
+inline double addend_share(const Element& element, double weight, const ModelConstants& model) {
+  const double addend = model.addend * element.inverse;
+  return element.y != 0 ? weight * addend * addend : 0;
 }
 
 /// G4 limit of an element: ulp(|y| + 3 sd) / 2 + lambda kappa sd.

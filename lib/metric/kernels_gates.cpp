@@ -65,6 +65,7 @@ float add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   gates.ab[lane] += a * b;
   gates.bb[lane] += b * b;
   gates.coherence[lane] += c.model.coherent ? b * x.coherence : 0;
+  gates.addends[lane] += addend_share(x, weight, c.model);
   c.row.a += a;
   c.row.b += b;
   if (narrow) {
@@ -248,6 +249,7 @@ RowSums write_back(const Running& running, Accumulators& sums, Histograms& histo
   add_lanes(sums.gates.ab, group.ab);
   add_lanes(sums.gates.bb, group.bb);
   add_lanes(sums.gates.coherence, group.coherence);
+  add_lanes(sums.gates.addends, group.addends);
   add_lanes(sums.rounding.arith, running.arith);
   for (int w = 0; w < kFlipClasses; ++w) {
     add_lanes(sums.flips.count[w], running.flips.count[w]);

@@ -53,6 +53,7 @@ void merge(GateSums& into, const GateSums& from) {
   add(into.ab, from.ab);
   add(into.bb, from.bb);
   add(into.coherence, from.coherence);
+  add(into.addends, from.addends);
 }
 
 void merge(RoundingSums& into, const RoundingSums& from) {

@@ -185,6 +185,7 @@ Setup make_setup(const CompareInput& input) {
   model.var_value = given.var_value;
   model.var_coherent = given.var_coherent;
   model.var_absolute = given.var_absolute * scale * scale;
+  model.addend = std::isfinite(given.slope_addend) ? given.slope_addend * scale : 0;
   model.coherent = given.var_coherent != 0 || given.slope_coherent != 0;
   model.narrowed = given.gelu.has_value();
   model.lambda_kappa = lambda_of(compared_elements(input)) * given.kappa;

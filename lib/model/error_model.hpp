@@ -85,6 +85,9 @@ struct ErrorModel {
   double slope_magnitude = 0;
   /// The same, per unit of sqrt(sum S2 / sum y^2), weighted likewise.
   double slope_second = 0;
+  /// Or of addends: errors s (y - c) with |c| <= slope_addend have slopes within s sqrt(sum w c^2 / sum w y^2) of s. The smaller
+  /// of the two counts. Infinite: not known.
+  double slope_addend = 0;
   double cancelled = 0;  ///< factor that turns A into the mean of a sum that other terms of y may cancel
   double kappa = 3;      ///< limit of the rms of e / sqrt(V)
   bool exact = false;    ///< exact leg: the output must equal RN(y) bit for bit
@@ -176,6 +179,7 @@ struct ModelRequest {
   data::Pattern first_pattern;
   data::Pattern second_pattern;
   bool others_ordered = false;         ///< a further operand is constant or structured (data::Order)
+  std::vector<double> others_max;      ///< largest finite |code| of each further operand
   const op::Operand* first = nullptr;  ///< the operands themselves; null if only their patterns are known
   const op::Operand* second = nullptr;
   bool constant_inputs = false;  ///< every drawn input is a single repeated number

@@ -2,8 +2,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 
 namespace numcheck::tolerance {
+
+namespace {
+
+/// The largest |c| of errors s (y - c), where s P is the product's error. A sum is P + c; of gelu, z gelu'(z) = y + z^2 phi(z).
+double largest_addend(const GemmRequest& g) {
+  const auto addends = static_cast<std::size_t>((g.p.beta != 0 ? 1 : 0) + (g.p.bias ? 1 : 0));
+  if (g.request.others_max.size() < addends) {
+    return std::numeric_limits<double>::infinity();
+  }
+  std::size_t next = 0;
+  double most = g.p.beta != 0 ? std::abs(g.p.beta) * g.request.others_max[next++] : 0;
+  most += g.p.bias ? g.request.others_max[next] : 0;
+  constexpr double kSteepest = 1.13;  // of gelu
+  constexpr double kCurved = 0.21;    // 2 phi(sqrt(2))
+  return g.p.epilogue == "gelu" ? kSteepest * most + kCurved : most;
+}
+
+}  // namespace
 
 void add_cancellation(const GemmRequest& g, model::ErrorModel& model) {
   model.cancelled = g.cancelled * g.enlargement();
@@ -12,6 +32,7 @@ void add_cancellation(const GemmRequest& g, model::ErrorModel& model) {
   model.slope_magnitude = model.cancelled * slope;
   if (g.parts_from_sum() && g.mean_square() < 1) {  // a larger mean is in slope_magnitude
     model.slope_second = std::sqrt(1 + g.mean_square()) * slope;
+    model.slope_addend = largest_addend(g);
   }
 }
 

@@ -67,6 +67,19 @@ double slope_error(const metric::Statistics& s, const model::ErrorModel& model, 
       whatever, std::max({metric::student_limit(kErrors, s.slope_clusters) * scatter, predicted.independent, kLeast}));
 }
 
+/// The slope that a product's errors, which follow the product, have on what is left of it beside addends, if theirs on the product
+/// itself is `side`.
+double slope_of_product(const metric::Statistics& s, const model::ErrorModel& model, double side) {
+  if (model.slope_second == 0) {
+    return 0;
+  }
+  // sum w S2 <= N / var_second, over all elements, those at which relu leaves nothing included.
+  const double by_products = model.slope_second / std::sqrt(model.var_second * s.signal);
+  const double drift = 1.5 * std::abs(model.slope_low + model.slope_coherent);
+  const double by_addends = std::isfinite(model.slope_addend) ? side + drift * s.addend : kInfinity;
+  return std::min(by_products, by_addends);
+}
+
 }  // namespace
 
 double most_of(double variance, double step) {
@@ -91,10 +104,8 @@ std::optional<double> slope_limit(const metric::Statistics& s, const model::Erro
     return {};
   }
   const double predicted = model.slope_low + model.slope_coherent * s.coherence;
-  const double below = -1.5 * std::min(predicted, 0.0);
-  // sum w S2 <= N / var_second, likewise, over all elements, those at which relu leaves nothing included.
-  const double other = model.slope_second == 0 ? 0 : model.slope_second / std::sqrt(model.var_second * s.signal);
-  return std::max(s.slope < 0 ? below : 0.0, other) + tolerance;
+  const double side = s.slope < 0 ? -1.5 * std::min(predicted, 0.0) : 0;
+  return std::max(side, slope_of_product(s, model, side)) + tolerance;
 }
 
 }  // namespace numcheck::tolerance

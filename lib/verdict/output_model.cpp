@@ -122,6 +122,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   }
   for (std::size_t at = 2; at < own.size(); ++at) {
     const std::size_t i = own[at];
+    request.others_max.push_back(largest(i) * std::abs(operands[i].scale));
     const data::Pattern pattern = data::pattern_of(c.inputs.of(operands[i].port), format_of(operands[i]));
     const auto given = std::ranges::find(prepared.ports, operands[i].port, &op::Port::name);
     const bool is_drawn = given == prepared.ports.end() || given->is_generated();  // others follow from what is drawn

@@ -40,6 +40,12 @@ const std::map<std::string, Meant>& meant_cases() {
     addends.epilogue = "gelu";
     op::GemmParams deep = base();
     deep.k = 192;
+    op::GemmParams relu = base();
+    relu.epilogue = "relu";
+    op::GemmParams blocks = fp32_output;
+    blocks.m = blocks.n = blocks.k = 256;
+    blocks.scaling = "1x128_128x128";
+    blocks.trans_b = true;
     return std::map<std::string, Meant>{{"missing_k_tail_8", {"bf16", deep}},
                                         {"missing_k_stage", {"fp32", deep}},
                                         {"doubled_split_head", {"fp16", deep}},
@@ -65,6 +71,12 @@ const std::map<std::string, Meant>& meant_cases() {
                                         {"approximate_tanh", {"fp32", addends}},
                                         {"bias_missing", {"bf16", addends}},
                                         {"gelu_erf", {"fp32", addends}},
+                                        {"leaky_relu", {"bf16", relu}},
+                                        {"block_scale_misindexed", {"fp8_e4m3", blocks}},
+                                        {"column_scale_misindexed", {"fp8_e4m3", blocks}},
+                                        {"block_scales_transposed", {"fp8_e4m3", blocks}},
+                                        {"block_scales_missing", {"fp8_e4m3", blocks}},
+                                        {"block_scales_in_bf16", {"fp8_e4m3", blocks}},
                                         {"bf16_output_in_fp32", {"fp32", base()}},
                                         {"tf32_output_in_fp32", {"fp32", base()}},
                                         {"double_rounded_output", {"bf16", base()}},
@@ -114,6 +126,15 @@ void prepare(SimDevice& device, const std::string& fault) {
     device.set("b", b);
   }
   device.set("a", a);
+  for (const char* port : {"a_scale_inv", "b_scale_inv"}) {
+    if (fault.starts_with("block_scale") || fault.starts_with("column_scale")) {
+      std::vector<double> scales = device.get(port);
+      for (std::size_t i = 0; i < scales.size(); ++i) {
+        scales[i] = 0x1.01p-3 * static_cast<double>(1 + i % 7);  // BF16 holds none of them
+      }
+      device.set(port, scales);
+    }
+  }
 }
 
 TEST(SimFaults, the_table_is_complete) {
