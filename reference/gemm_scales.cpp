@@ -9,6 +9,7 @@
 #include "core/parallel.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -52,13 +53,17 @@ core::Buffer<double> aligned_magnitudes(const op::Operand& codes, const op::Oper
 }
 
 void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values) {
-  const bool power_of_two = op::from_params<op::GemmParams>(*request.params).power_of_two;
+  const auto p = op::from_params<op::GemmParams>(*request.params);
+  const bool power_of_two = p.power_of_two || op::has_scales_in_products(p);
+  constexpr int kSmallest = -127;  // of E8M0
   for (double& value : values) {
     const double size = std::fabs(static_cast<double>(static_cast<float>(value)));
     if (size == 0 || !std::isfinite(size)) {
       value = 1;
     } else {
-      value = power_of_two ? std::ldexp(1.0, std::ilogb(size)) : size;
+      const int exponent = std::ilogb(size);
+      value = power_of_two ? std::ldexp(1.0, op::has_scales_in_products(p) ? std::max(exponent, kSmallest) : exponent)
+                           : size;
     }
   }
 }

@@ -19,7 +19,7 @@ namespace numcheck::reference {
                                                       const op::BlockLayout& layout);
 
 /// Reference::derive of `gemm`: scales from draws x, RN32(|x|), or the largest power of two that is not above
-/// it; 1 for 0, infinities and NaN, as TransformerEngine's recipes have it.
+/// it, for mxfp8 not below 2^-127; 1 for 0, infinities and NaN, as TransformerEngine's recipes have it.
 void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values);
 
 }  // namespace numcheck::reference

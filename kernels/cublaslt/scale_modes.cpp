@@ -31,6 +31,10 @@ std::string scale_obstacle(const op::GemmParams& params, int sm, std::size_t lib
   if (!op::has_line_scales(params)) {
     return {};
   }
+  if (op::has_scales_in_products(params)) {
+    return sm < 100 ? fmt::format("MXFP8 products need sm_100 or later; this device is sm_{}", sm)
+                    : "cuBLASLt reads MXFP8 scales in tiles of 128 x 4, in which te-numcheck does not store them yet";
+  }
   if (!kKnowsModes || library_version < kFirst) {
     return "FP32 scales of rows and blocks need cuBLAS 12.9 or newer";
   }

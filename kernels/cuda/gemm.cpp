@@ -41,7 +41,12 @@ ScaleView scale_of_all(std::span<const PortMemory> ports, std::string_view name)
 }
 
 ScaleView view_of(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
-  ScaleView view = scale_of_all(ports, layout.scales);
+  ScaleView view;
+  if (layout.scale_format == core::Dtype::e8m0) {
+    view.exponents = reinterpret_cast<const std::uint8_t*>(first_element(find_port(ports, layout.scales)));
+  } else {
+    view = scale_of_all(ports, layout.scales);
+  }
   const op::ScaleSteps steps = layout.steps(find_port(ports, layout.scales)->port->ld);
   view.lines = layout.block_rows;
   view.by_line = steps.down;

@@ -21,7 +21,8 @@ struct MatrixView {
 
 /// Factors of FP8 codes: that of part p of k of line l (a row of A, a column of B) is at l / lines * by_line + p * by_part.
 struct ScaleView {
-  const float* data = nullptr;  ///< null: there are none
+  const float* data = nullptr;              ///< null: there are none, or powers of two
+  const std::uint8_t* exponents = nullptr;  ///< E8M0
   std::int64_t lines = 1;
   std::int64_t by_line = 0;
   std::int64_t by_part = 0;
@@ -40,13 +41,13 @@ struct GemmLaunch {
   MatrixView a, b, c, d;  ///< c.data null: no addend
   MatrixView bias;        ///< n numbers; data null: none
   ScaleView a_scales, b_scales;
-  std::int64_t products = 0;  ///< with the same scales, a multiple of 128 or k
+  std::int64_t products = 0;  ///< with the same scales, a multiple of 32 or k
 };
 
 /// D = f(alpha * S + beta * C + bias) with S the chain s = fma(a[i,t], b[t,j], s) over t = 0 ... k-1, from s = 0, in
 /// FP32; operands are converted to FP32 exactly, products are exact inside the fma. Of FP8 codes, such a chain is made of
-/// every part of k that has scales of its own, and alpha * S is the chain fma(s, alpha (sA sB), alpha * S) over the parts. The
-/// epilogue is FP32: z = alpha * S; z = fma(beta, C, z); z = z + bias; gelu by tanhf; one rounding to D's format, to nearest even.
+/// every part of k that has scales of its own, and alpha * S is the chain fma(s, alpha (sA sB), alpha * S) over the parts, or, of
+/// powers of two in E8M0, fma(alpha, s 2^(eA + eB), alpha * S). The epilogue is FP32: z = alpha * S; z = fma(beta, C, z); z = z + bias; gelu by tanhf; one rounding to D's format, to nearest even.
 /// No fast math; the result does not depend on the launch grid.
 cudaError_t launch_gemm(const GemmLaunch& launch, cudaStream_t stream);
 

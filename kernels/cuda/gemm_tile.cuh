@@ -35,12 +35,23 @@ __device__ float load(const T* matrix, std::int64_t ld, bool transposed, std::in
   return to_float(transposed ? matrix[col * ld + row] : matrix[row * ld + col]);
 }
 
+__device__ inline std::int64_t offset_of(const ScaleView& scales, std::int64_t line, std::int64_t part) {
+  return line / scales.lines * scales.by_line + part * scales.by_part;
+}
+
 /// alpha sA sB of an output in that part of k.
 __device__ inline float scale_of(const GemmLaunch& p, std::int64_t row, std::int64_t col, std::int64_t part) {
-  const auto read = [part](const ScaleView& scales, std::int64_t line) {
-    return scales.data[line / scales.lines * scales.by_line + part * scales.by_part];
-  };
-  return p.alpha * (read(p.a_scales, row) * read(p.b_scales, col));
+  return p.alpha *
+         (p.a_scales.data[offset_of(p.a_scales, row, part)] * p.b_scales.data[offset_of(p.b_scales, col, part)]);
+}
+
+/// The sum times 2^(eA + eB), rounded once: FP32 may hold neither power of two, nor their product.
+__device__ inline float scaled_by_exponents(const GemmLaunch& p, float sum, std::int64_t row, std::int64_t col,
+                                            std::int64_t part) {
+  constexpr int kNan = 255, kBias = 127;
+  const int a = p.a_scales.exponents[offset_of(p.a_scales, row, part)];
+  const int b = p.b_scales.exponents[offset_of(p.b_scales, col, part)];
+  return a == kNan || b == kNan ? nanf("") : scalbnf(sum, a + b - 2 * kBias);
 }
 
 /// A bias may have another format than D.
@@ -74,8 +85,14 @@ __device__ void compute_tile(const GemmLaunch& p, std::int64_t tile, std::int64_
       for (int j = 0; j < kPerThread; ++j) {
         const std::int64_t row = row0 + threadIdx.y + i * kThreads;
         const std::int64_t col = col0 + threadIdx.x + j * kThreads;
-        const float scale = row < p.m && col < p.n ? scale_of(p, row, col, part) : 0;
-        total[i][j] = part == 0 ? sum[i][j] * scale : fmaf(sum[i][j], scale, total[i][j]);
+        const bool inside = row < p.m && col < p.n;
+        if (p.a_scales.exponents != nullptr) {
+          const float scaled = inside ? scaled_by_exponents(p, sum[i][j], row, col, part) : 0;
+          total[i][j] = part == 0 ? p.alpha * scaled : fmaf(p.alpha, scaled, total[i][j]);
+        } else {
+          const float scale = inside ? scale_of(p, row, col, part) : 0;
+          total[i][j] = part == 0 ? sum[i][j] * scale : fmaf(sum[i][j], scale, total[i][j]);
+        }
         sum[i][j] = 0;
       }
     }

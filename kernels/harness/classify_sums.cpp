@@ -110,8 +110,12 @@ class SumsProber {
   /// Scales of rows or blocks, those between them that nobody reads included.
   void set_all(std::string_view name, float scale) {
     const PortMemory& port = port_memory(ports_, name);
-    const std::vector<float> scales(port.port->extent_bytes() / sizeof scale, scale);
-    memory_.upload(port.data, std::as_bytes(std::span(scales)));
+    const core::Dtype format = port.port->dtype;
+    const std::vector<double> scales(port.port->extent_bytes() / core::dtype_info(format).storage_bytes,
+                                     static_cast<double>(scale));
+    std::vector<std::byte> stored(port.port->extent_bytes());
+    core::encode(scales, format, stored);
+    memory_.upload(port.data, stored);
   }
 
   /// Sets elements [begin, begin + values.size()) along k of row `line` of A, or of column `line` of B.

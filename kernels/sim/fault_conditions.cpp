@@ -30,8 +30,9 @@ std::string no_obstacle(const SimGemm&) {
 }
 
 std::string needs_uncut_k(const SimGemm& g) {
-  return unless(!op::has_line_scales(g.params) || g.params.scaling == "outer_vector",
-                "sums are cut where the scales of blocks change");
+  return unless(
+      !op::has_line_scales(g.params) || g.params.scaling == "outer_vector" || op::has_scales_in_products(g.params),
+      "sums are cut where the scales of blocks change");
 }
 
 std::string needs_uncut_stages(const SimGemm& g) {
@@ -59,13 +60,13 @@ std::string needs_scales_of_columns(const SimGemm& g) {
 }
 
 std::string needs_table_of_scales(const SimGemm& g) {
-  return unless(op::has_line_scales(g.params) && g.params.scaling.starts_with("1x128") &&
+  return unless(op::has_line_scales(g.params) && op::scales_of_a(g.params).block_rows == 1 &&
                     op::scales_of_a(g.params).across() > 1 && g.params.m > 1,
                 "A has no two rows of two blocks each with a scale of its own");
 }
 
 std::string needs_fp32_scales(const SimGemm& g) {
-  return unless(op::has_line_scales(g.params) && !g.params.power_of_two,
+  return unless(op::has_line_scales(g.params) && !g.params.power_of_two && !op::has_scales_in_products(g.params),
                 "there are no scales of rows or blocks with more bits than BF16");
 }
 

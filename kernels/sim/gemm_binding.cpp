@@ -19,6 +19,18 @@ namespace {
 constexpr std::array kSplits = {SplitK{1}, SplitK{2}, SplitK{4}, SplitK{4, SplitK::Reduction::output_type},
                                 SplitK{3, SplitK::Reduction::in_place}};
 
+std::string obstacle(const Call& call, const SimContext& context) {
+  std::string found = sim_gemm_obstacle(*call.c->mode, context.sm);
+  if (found.empty() && op::has_scales_in_products(op::from_params<op::GemmParams>(call.c->params)) &&
+      context.sm < 100) {
+    found = fmt::format(
+        "MXFP8 products need instructions that multiply with scales, which begin with sm_100; this device is a "
+        "simulated sm_{}",
+        context.sm);
+  }
+  return found;
+}
+
 SimGemm describe(const Call& call, const SimContext& context) {
   return make_sim_gemm(call, context.sm, context.tf32_override);
 }
@@ -78,11 +90,9 @@ std::vector<Algorithm> algorithms(const Call& call, const SimContext& context) {
 
 const Binding& gemm() {
   static const SimBinding binding{
-      {"sim", "gemm"},
-      [](const Call& call, const SimContext& context) { return sim_gemm_obstacle(*call.c->mode, context.sm); },
-      &algorithms,
-      &sim_faults,
-      [](const Call& call, const SimContext& context) { return fault_obstacle(call.inject, describe(call, context)); }};
+      {"sim", "gemm"}, &obstacle, &algorithms, &sim_faults, [](const Call& call, const SimContext& context) {
+        return fault_obstacle(call.inject, describe(call, context));
+      }};
   return binding;
 }
 

@@ -27,6 +27,12 @@ std::string scaling_obstacle(const Context& context, const op::GemmParams& p) {
   if (p.scaling == "outer_vector") {
     return "TransformerEngine has no scales of rows and columns";
   }
+  if (op::has_scales_in_products(p)) {
+    return context.info.sm < 100
+               ? fmt::format("MXFP8 products need sm_100 or later; this device is sm_{}", context.info.sm)
+               : "TransformerEngine reads MXFP8 scales in tiles of 128 x 4, in which te-numcheck does not "
+                 "store them yet";
+  }
   if (context.info.sm != 90) {
     return fmt::format("TransformerEngine multiplies FP8 blocks with FP32 scales on sm_90 only; this device is sm_{}",
                        context.info.sm);

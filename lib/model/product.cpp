@@ -50,6 +50,11 @@ StepParameters step_parameters(const Schedule& schedule) {
 /// Sums of a tile, row by row.
 using TileSums = std::array<float, kTileRows * kTileColumns>;
 
+/// Whether sums of products are multiplied by scales.
+bool scales_sums(const Schedule& schedule, const LineScales& scales) {
+  return scales.products > 0 && !(scales.in_products && schedule.chain == Schedule::Chain::fused);
+}
+
 /// One tile of the result.
 class Tile {
  public:
@@ -61,7 +66,8 @@ class Tile {
         row_(row),
         column_(column),
         rows_(std::min(kTileRows, operands.m - row)),
-        columns_(std::min(kTileColumns, operands.n - column)) {
+        columns_(std::min(kTileColumns, operands.n - column)),
+        scales_sums_(scales_sums(schedule, operands.scales)) {
     panel_f_ = core::Buffer<float>(kPiece * kTileColumns);
     if (schedule.chain == Schedule::Chain::fused) {
       a_value_ = core::Buffer<double>(kTileRows * kPiece);
@@ -85,8 +91,8 @@ class Tile {
         break;
       }
     }
-    if (operands_.scales.products > 0 && operands_.scales.products >= operands_.k && !first) {
-      for_each_element([&](std::int64_t r, std::int64_t c, std::size_t i) { total[i] *= scale_at(r, c, 0); });
+    if (scales_sums_ && operands_.scales.products >= operands_.k && !first) {
+      for_each_element([&](std::int64_t r, std::int64_t c, std::size_t i) { total[i] = scaled(total[i], r, c, 0, 0); });
     }
     for (std::int64_t r = 0; r < rows_; ++r) {
       const float* from = total.data() + r * kTileColumns;
@@ -107,11 +113,21 @@ class Tile {
     }
   }
 
-  /// The scales of an element of the tile in that part of k.
-  [[nodiscard]] float scale_at(std::int64_t r, std::int64_t c, std::int64_t part) const {
-    const LineScales& scales = operands_.scales;
-    return scales.a[static_cast<std::size_t>((row_ + r) * scales.parts + part)] *
-           scales.b[static_cast<std::size_t>((column_ + c) * scales.parts + part)];
+  [[nodiscard]] float a_scale(std::int64_t r, std::int64_t part) const {
+    return operands_.scales.a[static_cast<std::size_t>((row_ + r) * operands_.scales.parts + part)];
+  }
+  [[nodiscard]] float b_scale(std::int64_t c, std::int64_t part) const {
+    return operands_.scales.b[static_cast<std::size_t>((column_ + c) * operands_.scales.parts + part)];
+  }
+
+  /// The sum of that part of k times the scales of an element of the tile, added to what is there.
+  [[nodiscard]] float scaled(float sum, std::int64_t r, std::int64_t c, std::int64_t part, float there) const {
+    const float a = a_scale(r, part), b = b_scale(c, part);
+    if (operands_.scales.in_products) {  // whose product FP32 may not hold
+      return there + static_cast<float>(static_cast<double>(sum) * static_cast<double>(a) * static_cast<double>(b));
+    }
+    const float scale = a * b;
+    return part == 0 ? sum * scale : std::fma(sum, scale, there);
   }
 
   template <class Function>
@@ -124,21 +140,20 @@ class Tile {
   }
 
   /// Adds the sums of a part of k, times its scales, in a fused multiply-add.
-  void add_scaled(std::int64_t part, bool first) {
+  void add_scaled(std::int64_t part) {
     for_each_element([&](std::int64_t r, std::int64_t c, std::size_t i) {
-      const float scale = scale_at(r, c, part);
-      slice_[i] = first ? chain_[i] * scale : std::fma(chain_[i], scale, slice_[i]);
+      slice_[i] = scaled(chain_[i], r, c, part, part == 0 ? 0 : slice_[i]);
     });
   }
 
   void slice_sums(const KRange& slice) {
-    const bool in_parts = operands_.scales.products > 0 && operands_.scales.products < operands_.k;
+    const bool in_parts = scales_sums_ && operands_.scales.products < operands_.k;
     const std::int64_t interval = in_parts ? operands_.scales.products : schedule_.promotion_interval;
     const std::int64_t length = interval == 0 ? slice.end - slice.begin : interval;
     for (std::int64_t begin = slice.begin; begin < slice.end; begin += length) {
       segment_sums({begin, std::min(begin + length, slice.end)});
       if (in_parts) {
-        add_scaled(begin / length, begin == slice.begin);
+        add_scaled(begin / length);
       } else {
         accumulate(slice_, chain_, begin == slice.begin);
       }
@@ -179,15 +194,44 @@ class Tile {
     kernels().fma(run);
   }
 
+  [[nodiscard]] bool scales_products() const { return operands_.scales.products > 0 && !scales_sums_; }
+
+  static std::size_t at(std::int64_t row, std::int64_t width, std::int64_t column) {
+    return static_cast<std::size_t>(row * width + column);
+  }
+
+  /// An operand times a power of two.
+  static void multiply(float scale, double& value, std::int32_t& exponent) {
+    value *= static_cast<double>(scale);
+    exponent += exponent == kNoExponent || std::isnan(scale) ? 0 : std::ilogb(scale);
+  }
+
+  void scale_panel(std::int64_t begin, std::int64_t count, std::int64_t offset) {
+    const std::int64_t present = std::min<std::int64_t>(columns_ - offset, kFusedColumns);
+    for (std::int64_t t = 0; t < count; ++t) {
+      for (std::int64_t c = 0; c < present; ++c) {
+        multiply(b_scale(offset + c, (begin + t) / operands_.scales.products), b_value_[at(t, kFusedColumns, c)],
+                 b_exponent_[at(t, kFusedColumns, c)]);
+      }
+    }
+  }
+
   void fuse(std::int64_t begin, std::int64_t count) {
     const ProductKernels& k = kernels();
     for (std::int64_t r = 0; r < rows_; ++r) {
       k.pack({operands_.a.data() + (row_ + r) * operands_.k + begin, a_value_.data() + r * kPiece,
               a_exponent_.data() + r * kPiece, count, operands_.a_emin});
+      for (std::int64_t t = 0; scales_products() && t < count; ++t) {
+        multiply(a_scale(r, (begin + t) / operands_.scales.products), a_value_[at(r, kPiece, t)],
+                 a_exponent_[at(r, kPiece, t)]);
+      }
     }
     for (std::int64_t offset = 0; offset < columns_; offset += kFusedColumns) {
       copy_panel(begin, count, column_ + offset, kFusedColumns);
       k.pack({panel_f_.data(), b_value_.data(), b_exponent_.data(), count * kFusedColumns, operands_.b_emin});
+      if (scales_products()) {
+        scale_panel(begin, count, offset);
+      }
       for (std::int64_t r = 0; r < rows_; ++r) {
         k.fused(step_, {a_value_.data() + r * kPiece, a_exponent_.data() + r * kPiece, b_value_.data(),
                         b_exponent_.data(), chain_.data() + r * kTileColumns + offset, count});
@@ -202,6 +246,7 @@ class Tile {
   std::int64_t column_;
   std::int64_t rows_;
   std::int64_t columns_;
+  bool scales_sums_;  ///< there are scales, and instructions do not multiply with them
   TileSums chain_{};
   TileSums slice_{};
   core::Buffer<float> panel_f_;
@@ -214,7 +259,7 @@ class Tile {
 void check(const Schedule& schedule, const ProductOperands& o, std::size_t results) {
   const auto count = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
   const LineScales& s = o.scales;
-  const bool cuts = s.products > 0 && s.products < o.k;  // where slices would cut as well
+  const bool cuts = scales_sums(schedule, s) && s.products < o.k;  // where slices would cut as well
   if (s.products != 0 && (s.a.size() != count(o.m, s.parts) || s.b.size() != count(o.n, s.parts) ||
                           s.parts * s.products < o.k || (cuts && schedule.split_k != 1))) {
     throw core::InternalError("simulate_product: scales do not match");

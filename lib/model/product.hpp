@@ -18,7 +18,7 @@ struct ProductOperands {
   std::int64_t k = 0;
   std::int32_t a_emin = -126;  ///< smallest normal exponent of the operands' own formats: subnormals align there
   std::int32_t b_emin = -126;
-  LineScales scales;  ///< if of parts shorter than k, k is cut there, and nowhere else
+  LineScales scales;  ///< if of parts shorter than k, and not in the products, k is cut there, and nowhere else
 };
 
 /// acc[i,j] = the sum of the products a[i,t] b[t,j] under `schedule`, as FP32 words (FP16 values under rne_fp16 unless

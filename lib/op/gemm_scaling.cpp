@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "op/mxfp8.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -17,7 +18,9 @@ BlockLayout layout_of(std::string_view matrix, std::string_view scales, std::str
   if (blocks == "vector") {
     layout = {.rows = rows, .cols = k, .block_cols = std::max<std::int64_t>(k, 1), .scales_transposed = true};
   } else {
-    const auto recipe = blocks == "1x128" ? QuantizeRecipe::block_1x128 : QuantizeRecipe::block_128x128;
+    const auto recipe = blocks == "1x128"   ? QuantizeRecipe::block_1x128
+                        : blocks == "mxfp8" ? QuantizeRecipe::mxfp8
+                                            : QuantizeRecipe::block_128x128;
     layout = rowwise_blocks(recipe, false, rows, k);
   }
   layout.codes = matrix;
@@ -25,11 +28,14 @@ BlockLayout layout_of(std::string_view matrix, std::string_view scales, std::str
   return layout;
 }
 
-/// Its parts of "A_B", or "vector".
+/// Its parts of "A_B", "vector" or "mxfp8".
 std::string_view part_of(const GemmParams& p, bool first) {
   const std::string_view scaling = p.scaling;
   if (scaling == "outer_vector") {
     return "vector";
+  }
+  if (has_scales_in_products(p)) {
+    return scaling;
   }
   const std::size_t between = scaling.find('_');
   if (between == std::string_view::npos) {
@@ -44,7 +50,14 @@ bool has_line_scales(const GemmParams& params) noexcept {
   return params.scaling != "tensor";
 }
 
+bool has_scales_in_products(const GemmParams& params) noexcept {
+  return params.scaling == "mxfp8";
+}
+
 std::int64_t scaled_products(const GemmParams& params) noexcept {
+  if (has_scales_in_products(params)) {
+    return kMxfp8Block;
+  }
   return params.scaling == "outer_vector" ? std::max<std::int64_t>(params.k, 1) : kBlock;
 }
 
@@ -77,7 +90,13 @@ std::vector<std::string> scaling_mistakes(const GemmParams& params, const Mode& 
   if (params.batch > 1) {
     mistakes.push_back("gemm: scaling \"" + params.scaling + "\" is for one product: set batch to 1");
   }
-  if (params.accumulate == "fast" && params.scaling != "outer_vector") {
+  if (has_scales_in_products(params) && params.power_of_two) {
+    mistakes.emplace_back("gemm: scales of mxfp8 are powers of two whatever power_of_two says: leave it out");
+  }
+  if (params.accumulate == "fast" && has_scales_in_products(params)) {
+    mistakes.emplace_back(
+        "gemm: products of mxfp8 have one way to accumulate, in FP32, so that accumulate cannot be fast");
+  } else if (params.accumulate == "fast" && params.scaling != "outer_vector") {
     mistakes.push_back(
         "gemm: scaling \"" + params.scaling +
         "\" multiplies the sum of every 128 products by their scales, so that accumulate cannot be fast");

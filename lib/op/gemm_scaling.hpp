@@ -6,10 +6,14 @@
 //   1x128_1x128      128 of k               128 of k                  [ceil(k / 128), m to 4], [ceil(k / 128), n to 4]
 //   1x128_128x128    128 of k               128 of k, of 128 columns  the same, [ceil(n / 128), ceil(k / 128) to 4]
 //   128x128_1x128    128 of k, of 128 rows  128 of k                  [ceil(m / 128), ceil(k / 128) to 4], as above
+//   mxfp8            32 of k                32 of k                   [m, ceil(k / 32) to 4], [n, ceil(k / 32) to 4], E8M0
 //
+// All others are FP32. Instructions of sm_100 and later multiply with the scales of mxfp8: products are aligned and summed as
+// they are with them, and no sum is scaled.
 // "to 4": rows of scales are that many elements apart. These are the layouts in which quantize leaves row-wise scales, GEMM-ready
 // (block_scaling.hpp), so that both operands are stored with k within rows: A B^T.
-// Source: cuBLAS manual, "Block-wise scaling" of cublasLtMatmul; TransformerEngine common/gemm/cublaslt_gemm.cu.
+// Source: cuBLAS manual, "Block-wise scaling" of cublasLtMatmul; TransformerEngine common/gemm/cublaslt_gemm.cu; for mxfp8 OCP MX
+// 1.0 and tensor_core_numerics, section 1.6.
 #pragma once
 
 #include <span>
@@ -23,7 +27,10 @@ namespace numcheck::op {
 /// True unless either operand has one scale.
 [[nodiscard]] bool has_line_scales(const GemmParams& params) noexcept;
 
-/// Products that are summed before they are multiplied by their scales: 128, or k. Precondition: has_line_scales.
+/// True of mxfp8, whose scales are powers of two that matrix instructions multiply with.
+[[nodiscard]] bool has_scales_in_products(const GemmParams& params) noexcept;
+
+/// Products with the same scales, or, where instructions do not multiply with them, that are summed before: 32, 128, or k. Precondition: has_line_scales.
 [[nodiscard]] std::int64_t scaled_products(const GemmParams& params) noexcept;
 
 /// Where the scales of A, and of B as it is stored, n x k, are. Precondition: has_line_scales.

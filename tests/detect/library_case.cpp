@@ -40,6 +40,7 @@ std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
 
 /// Products of codes as the hardware accepts them: A B^T, rows and pointers at multiples of 16 bytes.
 void fit_fp8(GemmParams& p) {
+  p.scaling = p.scaling == "mxfp8" ? "1x128_1x128" : p.scaling;  // which needs sm_100
   p.trans_a = false;
   p.trans_b = true;
   p.m = multiple(p.m, kFp8Multiple);

@@ -190,10 +190,14 @@ void draw_cancellation(Dice& dice, GemmParams& p, plan::InputSpec& inputs) {
 }
 
 /// Scales of rows or blocks, for one product of codes that are stored with k within rows.
-void draw_scales(Dice& dice, GemmParams& p) {
+void draw_scales(Dice& dice, int sm, GemmParams& p) {
   constexpr std::array kScalings = {"outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128"};
   p.scaling = dice.of(kScalings);
   p.power_of_two = dice.one_in(3);
+  if (sm >= 100 && dice.one_in(2)) {
+    p.scaling = "mxfp8";
+    p.power_of_two = false;
+  }
   p.trans_a = false;
   p.trans_b = true;
   p.batch = 1;
@@ -234,7 +238,7 @@ RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
     draw_cancellation(dice, p, c.inputs);
   }
   if (c.mode->scaled && dice.one_in(3)) {
-    draw_scales(dice, p);
+    draw_scales(dice, out.sm, p);
   }
   const auto is = [&c](const char* drawn) { return c.inputs.common == data::make_distribution(drawn); };
   const bool plain = c.inputs.ports.empty() && (is("normal") || is("uniform") || is("positive"));

@@ -180,6 +180,24 @@ def scaled(scaling, mode="fp8_e4m3", **rest):
 BLOCKS = ("1x128_1x128", "1x128_128x128", "128x128_1x128")
 
 
+def of_mxfp8():
+    """Scales that instructions multiply with. The last block of k has 16 products."""
+    rows = [
+        Row("block_scale_misindexed", scaled("mxfp8"), ["G1 bound", "G2 rms"]),
+        Row("block_scale_misindexed", scaled("mxfp8", distribution="exact"), ["exact"]),
+        Row("column_scale_misindexed", scaled("mxfp8", mode="fp8_hybrid"), ["G1 bound", "G2 rms"]),
+        Row("block_scales_transposed", scaled("mxfp8", output="fp32"), ["G1 bound", "G2 rms"]),
+        Row("block_scales_missing", scaled("mxfp8", mode="fp8_hybrid", distribution="exact"), ["exact"]),
+        Row("missing_k_tail", scaled("mxfp8"), ["G1 bound", "G2 rms"], named="the last 1 of k is missing"),
+        Row("missing_k_stage", scaled("mxfp8"), ["G1 bound", "G2 rms"]),
+        Row("scale_1_01", scaled("mxfp8"), ["G1 bound"]),
+    ]
+    # Rows with small scales are judged by theirs, not by the largest.
+    wide = {"inputs": {name: {"distribution": "outliers", "scale": 1e6, "fraction": 0.01} for name in ("a_scale_inv", "b_scale_inv")}}
+    rows.append(Row("swapped_rows", scaled("mxfp8", **wide), ["G1 bound", "G2 rms"]))
+    return [row._replace(device="sim:sm_100") for row in rows]
+
+
 def of_scales():
     """Scales of rows and blocks."""
     for scaling in BLOCKS:
@@ -293,7 +311,7 @@ STORES = [
     ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
 ]
 
-FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *EPILOGUE, *NOT_EXCUSED, *STORES]
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *EPILOGUE, *NOT_EXCUSED, *STORES]
 
 MODES = ["fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16", "fp16", "fp16_acc16", "fp8_e4m3",
          "fp8_hybrid"]
@@ -338,7 +356,7 @@ PATHS = [
      "params": {"m": 65, "n": 70, "k": 133, "trans_a": [False, True], "trans_b": [False, True], "bias": [False, True],
                 "output": ["default", "fp16", "fp32"]}},
     {"op": "gemm", "mode": ["fp8_e4m3", "fp8_hybrid"],
-     "params": {"m": 130, "n": 140, "k": 277, "trans_b": True, "scaling": ["outer_vector", *BLOCKS], "alpha": [1, -0.5],
+     "params": {"m": 130, "n": 140, "k": 277, "trans_b": True, "scaling": ["outer_vector", *BLOCKS, "mxfp8"], "alpha": [1, -0.5],
                 "output": ["default", "fp32"]}},
     # Sums added to D.
     {"op": "gemm", "mode": ["fp32", "bf16", "fp16"],

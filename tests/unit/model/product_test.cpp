@@ -1,6 +1,7 @@
 // The vectorised product against the scalar step, on ordinary and on nasty operands, for every instruction set.
 #include "model/product.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "core/isa.hpp"
 #include "core/parallel.hpp"
 #include "model/arithmetic.hpp"
+#include "model/fused_step.hpp"
 #include "tests/unit/model/steps.hpp"
 
 namespace {
@@ -161,6 +163,78 @@ INSTANTIATE_TEST_SUITE_P(
                     Problem{"fp8_e4m3", 90, false, false, 1}, Problem{"fp8_e4m3", 90, false, true, 1},
                     Problem{"fp8_e4m3", 100, false, true, 1}, Problem{"fp8_hybrid", 90, false, true, 2},
                     Problem{"fp8_hybrid", 120, false, false, 1}));
+
+/// Powers of two, seldom NaN, one for every 32 products of each line.
+std::vector<float> make_scales(std::mt19937& random, std::int64_t lines, std::int64_t parts) {
+  std::vector<float> scales(static_cast<std::size_t>(lines * parts));
+  for (float& scale : scales) {
+    scale = random() % 100 == 0 ? std::nanf("") : std::ldexp(1.0F, static_cast<int>(random() % 60) - 30);
+  }
+  return scales;
+}
+
+/// A code at the exponent that a scale gives it.
+model::Operand scaled_code(float code, Dtype dtype, float scale) {
+  model::Operand operand =
+      model::decode_operand(static_cast<std::uint32_t>(core::encode(static_cast<double>(code), dtype)), dtype);
+  if (std::isnan(scale)) {
+    operand.kind = model::Operand::Kind::nan;
+  } else {
+    operand.exponent = static_cast<std::int16_t>(operand.exponent + std::ilogb(scale));
+  }
+  return operand;
+}
+
+TEST(Products, with_scales_in_them_are_aligned_as_they_are_with_them) {
+  constexpr std::int64_t kBlock = 32;
+  const Schedule schedule = model::gemm_schedule(100, *op::find_mode("fp8_hybrid"), true, false, 1);
+  std::mt19937 random(32);
+  for (const Data data : {Data::normal, Data::extreme, Data::tiny}) {
+    for (const std::int64_t k : {20, 64, 300}) {
+      const std::int64_t m = 5, n = 67, parts = (k + kBlock - 1) / kBlock;
+      const auto a = make_values(random, static_cast<std::size_t>(m * k), Dtype::fp8_e4m3, Dtype::fp32, data);
+      const auto b = make_values(random, static_cast<std::size_t>(k * n), Dtype::fp8_e5m2, Dtype::fp32, data);
+      model::ProductOperands operands{a, b, m, n, k};
+      operands.a_emin = core::dtype_info(Dtype::fp8_e4m3).emin;
+      operands.b_emin = core::dtype_info(Dtype::fp8_e5m2).emin;
+      operands.scales = {make_scales(random, m, parts), make_scales(random, n, parts), parts, kBlock, true};
+      std::vector<float> got(static_cast<std::size_t>(m * n));
+      model::simulate_product(schedule, operands, got);
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          std::uint32_t c = 0;
+          for (std::int64_t part = 0; part < parts; ++part) {
+            std::vector<model::Operand> left, right;
+            for (std::int64_t t = part * kBlock; t < std::min(k, (part + 1) * kBlock); ++t) {
+              left.push_back(scaled_code(a[static_cast<std::size_t>(i * k + t)], Dtype::fp8_e4m3,
+                                         operands.scales.a[static_cast<std::size_t>(i * parts + part)]));
+              right.push_back(scaled_code(b[static_cast<std::size_t>(t * n + j)], Dtype::fp8_e5m2,
+                                          operands.scales.b[static_cast<std::size_t>(j * parts + part)]));
+            }
+            c = model::fused_step(schedule.step, left, Dtype::fp8_e4m3, right, Dtype::fp8_e5m2, c);
+          }
+          const float expected = std::bit_cast<float>(c);
+          ASSERT_TRUE(same(got[static_cast<std::size_t>(i * n + j)], expected))
+              << "k " << k << " [" << i << "," << j << "]: " << std::hexfloat << got[static_cast<std::size_t>(i * n + j)]
+              << " for " << expected;
+        }
+      }
+    }
+  }
+}
+
+TEST(Products, of_chains_have_scales_that_fp32_does_not_hold_together) {
+  const Schedule schedule = model::gemm_schedule(90, *op::find_mode("fp32"), false, false, 1);
+  const std::vector<float> a(64, 1.5F), b(64, 1.0F);
+  model::ProductOperands operands{a, b, 1, 1, 64};
+  operands.scales = {{0x1p100F, 0x1p-100F}, {0x1p-90F, 0x1p100F}, 2, 32, true};
+  std::vector<float> got(1);
+  model::simulate_product(schedule, operands, got);
+  EXPECT_EQ(got[0], 48 * 0x1p10F + 48);
+  operands.scales = {{0x1p100F, 0x1p100F}, {0x1p100F, 0x1p100F}, 2, 32, true};
+  model::simulate_product(schedule, operands, got);
+  EXPECT_EQ(got[0], HUGE_VALF);
+}
 
 TEST(Products, do_not_depend_on_threads) {
   std::mt19937 random(7);
