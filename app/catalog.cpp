@@ -20,6 +20,7 @@
 #include "model/error_model.hpp"
 #include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
+#include "op/amax.hpp"
 #include "op/attention_bwd.hpp"
 #include "op/attention_dropout.hpp"
 #include "op/attention_fwd.hpp"
@@ -101,6 +102,7 @@ const std::vector<Row>& table() {
       {OP(quantize), &tolerance::tracked_error_model, {CUDA(quantize), TE(quantize), SIM(quantize)}},
       {OP(dequantize), &tolerance::tracked_error_model, {CUDA(dequantize), TE(dequantize), SIM(dequantize)}},
       {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},
+      {OP(amax), &tolerance::tracked_error_model, {CUDA(amax), TE(amax), SIM(amax)}},
       {OP(fp8_recipe), &tolerance::tracked_error_model, {CUDA(fp8_recipe), TE(fp8_recipe), SIM(fp8_recipe)}},
       {OP(rope_fwd), &tolerance::tracked_error_model, {CUDA(rope_fwd), TE(rope_fwd), SIM(rope_fwd)}},
       {OP(rope_bwd), &tolerance::tracked_error_model, {CUDA(rope_bwd), TE(rope_bwd), SIM(rope_bwd)}},

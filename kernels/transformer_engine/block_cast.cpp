@@ -11,7 +11,6 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-constexpr ObjectFunctions kConfig = {kCreateQuantizeConfig, kDestroyQuantizeConfig, kSetQuantizeConfig};
 constexpr op::Mxfp8Names kCodes{"q", "scale_inv", "q_columnwise", "scale_inv_columnwise"};
 
 /// The names of what dequantize reads: one of the layouts.
@@ -63,7 +62,7 @@ Enqueue prepare_blocks(Operands& o, const op::QuantizeParams& p) {
   Tensor& codes = o.none(p.recipe == "block_1x128" ? kBlock1d : kBlock2d);
   add_codes(o, codes, p.rowwise(), kRowwiseData, kRowwiseScaleInv);
   add_codes(o, codes, p.columnwise(), kColumnwiseData, kColumnwiseScaleInv);
-  const auto config = std::make_shared<AttributeObject>(o.context().library, kConfig);
+  const auto config = std::make_shared<AttributeObject>(o.context().library, kQuantizeConfig);
   configure(*config, p);
   return [=, &o, q = codes.handle()](Handle) {
     o.context().library.call(kQuantizeV2, x, q, config->handle(), o.stream());

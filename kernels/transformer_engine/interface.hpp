@@ -202,6 +202,8 @@ inline constexpr QuantizeDbiasDact kQuantizeDbiasDqgelu{"nvte_quantize_dbias_dqg
 inline constexpr QuantizeDbiasDact kQuantizeDbiasDsrelu{"nvte_quantize_dbias_dsrelu"};
 
 // recipe.h
+inline constexpr Unary kComputeAmax{"nvte_compute_amax"};  ///< of the input, into the output's amax
+inline constexpr Function<void(Handle output, Handle config, Stream)> kComputeScale{"nvte_compute_scale_from_amax"};
 inline constexpr Function<void(Handle history, Handle scale, Handle updated_history, Handle updated_scale,
                                const char* algorithm, int fp8_dtype, float margin, Stream)>
     kDelayedScaling{"nvte_delayed_scaling_recipe_amax_and_scale_update"};
@@ -334,6 +336,8 @@ inline constexpr std::array kKnownFunctions = {
     kQuantizeDbiasDrelu.name,
     kQuantizeDbiasDqgelu.name,
     kQuantizeDbiasDsrelu.name,
+    kComputeAmax.name,
+    kComputeScale.name,
     kDelayedScaling.name,
     kDelayedScalingReduced.name,
     kRopeFwd.name,

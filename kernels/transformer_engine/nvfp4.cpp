@@ -16,7 +16,6 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-constexpr ObjectFunctions kConfig = {kCreateQuantizeConfig, kDestroyQuantizeConfig, kSetQuantizeConfig};
 constexpr int kFirstWithFp4 = 100;  // compute capability
 constexpr std::int64_t kScaleLines = 128, kScaleColumns = 4;
 
@@ -113,7 +112,7 @@ class Nvfp4Tensor {
 Enqueue prepare_quantize(Operands& o, const op::QuantizeParams& p) {
   Handle x = o.tensor(o.data("x"), data_type(o.port("x").dtype), {p.rows, p.cols}).handle();
   const Nvfp4Tensor codes(o, p.layouts(), "global_amax", o.extra() + aligned(sizeof(RngState)));
-  const auto config = std::make_shared<AttributeObject>(o.context().library, kConfig);
+  const auto config = std::make_shared<AttributeObject>(o.context().library, kQuantizeConfig);
   config->set(kQuantizeNvfp4Square, p.block_shape == "16x16");
   config->set(kQuantizeStochastic, p.stochastic);
   if (p.stochastic) {

@@ -98,7 +98,10 @@ struct ObjectFunctions {
   SetAttribute set;
 };
 
-/// An object of that kind: an NVTEFusedAttnConfig, NVTEFusedAttnFwdParams or NVTEFusedAttnBwdParams.
+/// Those of NVTEQuantizationConfig.
+inline constexpr ObjectFunctions kQuantizeConfig = {kCreateQuantizeConfig, kDestroyQuantizeConfig, kSetQuantizeConfig};
+
+/// An object of such a kind: an NVTEQuantizationConfig, NVTEFusedAttnConfig, NVTEFusedAttnFwdParams or NVTEFusedAttnBwdParams.
 class AttributeObject {
  public:
   AttributeObject(const Library& library, const ObjectFunctions& functions)

@@ -21,6 +21,7 @@
   X(quantize) \
   X(dequantize) \
   X(transpose) \
+  X(amax) \
   X(fp8_recipe) \
   X(rope_fwd) \
   X(rope_bwd) \

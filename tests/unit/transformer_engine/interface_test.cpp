@@ -134,6 +134,8 @@ static_assert(declares<decltype(::nvte_quantize_dbias_drelu)>(kQuantizeDbiasDrel
 static_assert(declares<decltype(::nvte_quantize_dbias_dqgelu)>(kQuantizeDbiasDqgelu));
 static_assert(declares<decltype(::nvte_quantize_dbias_dsrelu)>(kQuantizeDbiasDsrelu));
 
+static_assert(declares<decltype(::nvte_compute_amax)>(kComputeAmax));
+static_assert(declares<decltype(::nvte_compute_scale_from_amax)>(kComputeScale));
 static_assert(declares<decltype(::nvte_delayed_scaling_recipe_amax_and_scale_update)>(kDelayedScaling));
 static_assert(
     declares<decltype(::nvte_delayed_scaling_recipe_amax_and_scale_update_after_reduction)>(kDelayedScalingReduced));

@@ -5,6 +5,7 @@
 #include "kernels/transformer_engine/bindings.hpp"
 #include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
+#include "op/amax.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
 #include "op/fp8_recipe.hpp"
@@ -356,6 +357,15 @@ TEST(TeMoeObstacle, rows_and_the_routers_format) {
   EXPECT_EQ(obstacle("bf16", "2.13.0"), "");
   EXPECT_EQ(obstacle("fp32", "2.11.0"), "");
   EXPECT_TRUE(says(obstacle("bf16", "2.11.0"), "2.13 and newer in FP32"));
+}
+
+TEST(TeAmaxObstacle, its_function_is_needed_and_empty_tensors_are_accepted) {
+  op::AmaxParams p;
+  const auto obstacle = [&p] { return obstacle_of(transformer_engine::amax(), op::amax(), p, "bf16"); };
+  EXPECT_TRUE(says(obstacle(), "has no nvte_compute_amax"));
+  p.rows = p.cols = 4;
+  p.format = "fp8_e4m3";
+  EXPECT_TRUE(says(obstacle(), "has no nvte_compute_amax"));
 }
 
 TEST(TeFp8RecipeObstacle, each_kernel_needs_its_function_and_casts) {
