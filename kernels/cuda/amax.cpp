@@ -23,10 +23,7 @@ AmaxLaunch launch_of(const op::AmaxParams& p, std::span<const PortMemory> ports)
 
 Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::AmaxParams>(call.c->params);
-  return {"own kernel",
-          {{"order", "any: a maximum"}},
-          0,
-          [&device, p](std::span<const PortMemory> ports, std::byte*) {
+  return {"own kernel", {{"order", "any: a maximum"}}, 0, [&device, p](std::span<const PortMemory> ports, std::byte*) {
             device.use();
             return device.timed([&] {
               cuda_support::check(launch_amax(launch_of(p, ports), device.stream()), "te-numcheck's kernel for amaxes");

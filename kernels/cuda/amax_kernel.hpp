@@ -13,11 +13,11 @@ namespace numcheck::kernels::cuda {
 struct AmaxLaunch {
   Tensor x;  ///< fp32, bf16 or fp16
   std::int64_t elements = 0;
-  float* amax = nullptr;               ///< one number
-  float* scale = nullptr;              ///< one number; null: not written
-  Storage codes = Storage::fp8_e4m3;   ///< format that the scale is for
-  float epsilon = 0;                   ///< least amax
-  bool power_of_two = false;           ///< the scale is rounded down to one
+  float* amax = nullptr;              ///< one number
+  float* scale = nullptr;             ///< one number; null: not written
+  Storage codes = Storage::fp8_e4m3;  ///< format that the scale is for
+  float epsilon = 0;                  ///< least amax
+  bool power_of_two = false;          ///< the scale is rounded down to one
 };
 
 /// amax = max |x| with NaN dropped, whatever it was before; then the scale.

@@ -9,7 +9,6 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-
 /// Numbers of the codes that this op does not make: a scale of its own and scale_inv.
 constexpr std::size_t kNumbers = 2 * kAlignment;
 

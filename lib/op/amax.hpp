@@ -38,7 +38,8 @@ struct AmaxParams {
     constexpr double kMaxDim = 1 << 24;
     v.integer("rows", "r", rows, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "rows of x"});
     v.integer("cols", "c", cols, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "columns of x"});
-    v.choice("format", "f", format, {"none", "fp8_e4m3", "fp8_e5m2"}, "format that the scale is for; none: only the amax");
+    v.choice("format", "f", format, {"none", "fp8_e4m3", "fp8_e5m2"},
+             "format that the scale is for; none: only the amax");
     v.number("epsilon", "eps", epsilon,
              {.minimum = 0, .maximum = 1e30, .doc = "least amax that the scale follows from"});
     v.boolean("power_of_two", "p2", power_of_two, "the scale is rounded down to a power of two");
