@@ -41,17 +41,33 @@ void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run
   }
 }
 
-/// What the bytes of block-scaled outputs stand for; empty if there are none.
+/// What a scale is, and how it makes a value of a code.
+std::string scale_text(core::Dtype format) {
+  switch (format) {
+    case core::Dtype::e8m0:
+      return "one E8M0 byte e for every {} x {} of them: value = code * 2^(e - 127)";
+    case core::Dtype::fp8_e4m3:
+      return "one E4M3 number s for every {} x {} of them: value = code * s * the tensor's amax / 2688";
+    default:
+      return "one number s for every {} x {} of them: value = code * s";
+  }
+}
+
+/// What the bytes of block-scaled tensors stand for; empty if there are none.
 std::string scales_text(const run::RunTensors& run) {
   std::string text;
   for (const worker::HostPort& host : run.ports) {
     const op::Port& port = *host.port;
-    if (!port.scaled_by.empty()) {
-      text += fmt::format(
-          "{}{} holds codes and {} one E8M0 byte e for every {} x {} of them: value = code * 2^(e - 127), as in "
-          "expected_{}",
-          text.empty() ? "" : "; ", port.name, port.scaled_by, port.block_rows, port.block_cols, port.name);
+    const auto scales =
+        std::ranges::find_if(run.ports, [&](const auto& other) { return other.port->name == port.scaled_by; });
+    if (port.scaled_by.empty() || scales == run.ports.end()) {
+      continue;
     }
+    const bool is_expected =
+        std::ranges::any_of(run.expected, [&](const auto* values) { return values->port == port.name; });
+    text += fmt::format("{}{} holds codes and {} ", text.empty() ? "" : "; ", port.name, port.scaled_by);
+    text += fmt::format(fmt::runtime(scale_text(scales->port->dtype)), port.block_rows, port.block_cols);
+    text += is_expected ? fmt::format(", as in expected_{}", port.name) : "";
   }
   return text;
 }

@@ -152,6 +152,9 @@ std::vector<op::Mistake> gemm_mistakes(const op::Params& params, const op::Mode&
   if (mistakes.p.beta != 0) {
     mistakes.add("beta_ignored", "beta from 0", [](P& p) { p.beta = 0; });
   }
+  if ((mistakes.p.bias || mistakes.p.beta != 0) && mistakes.p.alpha != 0 && mistakes.p.k > 0) {
+    mistakes.add("product_missing", "the product beside its addends from none", [](P& p) { p.alpha = 0; });
+  }
   if (mistakes.p.alpha != 0 && mistakes.p.alpha != 1) {
     mistakes.add("alpha_ignored", "alpha from 1", [](P& p) { p.alpha = 1; });
   }

@@ -29,7 +29,7 @@ class Taker {
 
   [[nodiscard]] std::vector<std::string> take() {
     plan::Case& c = subject_.c;
-    std::vector<std::string_view> absent_scales;
+    std::vector<std::string_view> absent_scales, absent_outputs;
     for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
       const data::FileTensor* found = tensor_of(port.name);
       const std::optional<data::FileTensor> codes = found == nullptr ? std::nullopt : as_codes(port, *found);
@@ -39,6 +39,10 @@ class Taker {
         take_output(port, *tensor);
       } else if (tensor != nullptr) {
         take_input(port, *tensor);
+      } else if (port.elements() == 0) {
+        take_nothing(port, is_output);
+      } else if (is_output) {
+        absent_outputs.push_back(port.name);
       } else if (is_stored_by_forward(port)) {
         throw core::UsageError(
             fmt::format("{} needs the tensor {} ({}), which the forward pass stored: right gradients follow from its "
@@ -56,6 +60,9 @@ class Taker {
     if (!absent_scales.empty()) {
       notes_.push_back(fmt::format("not given, and taken as 1: {}", fmt::join(absent_scales, ", ")));
     }
+    if (!absent_outputs.empty()) {
+      notes_.push_back(fmt::format("not given, and not judged: {}", fmt::join(absent_outputs, ", ")));
+    }
     if (subject_.outputs.empty()) {
       throw core::UsageError(
           fmt::format("no output of {} is among the tensors, so there is nothing to judge", c.op->name));
@@ -67,6 +74,13 @@ class Taker {
   [[nodiscard]] const data::FileTensor* tensor_of(std::string_view port) const {
     const auto found = std::ranges::find(tensors_, port, &NamedTensor::port);
     return found == tensors_.end() ? nullptr : &found->tensor;
+  }
+
+  /// Of a group without elements.
+  void take_nothing(const op::Port& port, bool is_output) {
+    if (!is_output) {
+      subject_.inputs.set(std::string(port.name), std::make_shared<core::Buffer<double>>(0));
+    }
   }
 
   /// A run chooses scales of outputs by their largest values; operands' are 1 unless they are given.

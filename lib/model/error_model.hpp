@@ -61,6 +61,14 @@ struct GeluErrors {
   double bound = 0;
 };
 
+/// What of a product's B and V is its accumulator's own: addends are no part of its A and y. Set where that is far more than
+/// what rounding the addends costs.
+struct AddendErrors {
+  double magnitude = 0;              ///< of bound_magnitude
+  double value = 0, coherent = 0;    ///< of var_value and var_coherent
+  double gain = 1, square_gain = 1;  ///< by which the reference's A and S2 are larger than the sum's
+};
+
 /// Per element, with A = magnitude, S2 = deviation^2, y = value, before output rounding:
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
 ///   V = var_second S2 + var_value y^2 + var_magnitude A^2 + var_coherent (y^2 / A)^2 + var_absolute
@@ -137,6 +145,8 @@ struct ErrorModel {
   /// gelu is flat, and gelu's own are these. bound_magnitude contains them, as |z| <= A; verdict::Expectation has A and S2 for
   /// each z.
   std::optional<GeluErrors> gelu;
+  /// y has addends, and their values are known: verdict::Expectation has A and S2 without them.
+  std::optional<AddendErrors> addends;
   /// y = max(0, z), and the reference has z: where z cannot be positive, y is 0 and nothing else.
   bool relu = false;
   std::optional<Spacing> spacing;  ///< of results in FP32; nothing if it is not known

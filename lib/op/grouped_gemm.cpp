@@ -29,7 +29,8 @@ std::optional<std::vector<std::int64_t>> sizes_in(const std::string& text) {
   for (const std::string& part : core::split(text, '+')) {
     std::int64_t size = -1;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (error != std::errc() || end != part.data() + part.size() || size < 0 || size > kMaxDim) {
+    const bool is_padded = part.size() > 1 && part.front() == '0';  // another name of the same case
+    if (is_padded || error != std::errc() || end != part.data() + part.size() || size < 0 || size > kMaxDim) {
       return {};
     }
     sizes.push_back(size);

@@ -163,8 +163,12 @@ void decode_statistics(const Node& node, ToleranceSpec& tolerance, Reporter& rep
       continue;
     }
     const Node& limits = member.value;
-    const Node* least = limits.is(Node::Kind::object) ? limits.find("least") : nullptr;
-    const Node* most = limits.is(Node::Kind::object) ? limits.find("most") : nullptr;
+    if (!limits.is(Node::Kind::object)) {
+      wrong_kind(limits, quote(member.key), "an object", reporter, R"({"least": 25}, {"most": 0.01} or both)");
+      continue;
+    }
+    const Node* least = limits.find("least");
+    const Node* most = limits.find("most");
     if (least == nullptr && most == nullptr) {
       reporter.error(limits, fmt::format("{} needs a limit", quote(member.key)),
                      {R"({"least": 25}, {"most": 0.01} or both)", {}});

@@ -19,6 +19,7 @@
 #include "tolerance/gemm_overflow.hpp"
 #include "tolerance/gemm_request.hpp"
 #include "tolerance/lost_subnormals.hpp"
+#include "tolerance/output_reduction.hpp"
 #include "tolerance/product_spacing.hpp"
 
 namespace numcheck::tolerance {
@@ -90,6 +91,21 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
   model.bound_absolute = sum.star * k * star + (k + 4) * spacing * scale;
   model.var_absolute = (op::has_line_scales(g.p) ? 0 : sum.absolute * std::pow(largest * g.product_scale, 2)) +
                        (k + 4) / 12 * std::pow(spacing * scale, 2);
+}
+
+/// FP8's accumulators keep 14 bits, FP32 addends 24. If the products' sums have a mean that addends cancel, A has it.
+void set_addends(const GemmRequest& g, model::ErrorModel& model) {
+  const bool has_addends = g.p.beta != 0 || g.p.bias;
+  if (!has_addends || !g.request.mode->scaled || g.fp32_chain || g.products == 0 || g.cancelled != 0 || model.exact ||
+      core::is_fp8(model.output)) {
+    return;
+  }
+  model.addends =
+      model::AddendErrors{.magnitude = model.bound_magnitude, .value = model.var_value, .coherent = model.var_coherent};
+  if (g.p.epilogue == "gelu") {
+    model.addends->gain = kGeluSteepness;
+    model.addends->square_gain = kGeluSteepness * kGeluSteepness;
+  }
 }
 
 /// Relative error of a constant operand when it is rounded to the format in which it is multiplied.
@@ -216,6 +232,9 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   model.nan_may_become_zero = g.p.epilogue == "relu";
   model.overflow_may_be_finite = g.p.epilogue == "relu" || port == "d_amax";
   add_accumulation(g, accumulation_of(g, arithmetic), model);
+  if (port == "d") {
+    set_addends(g, model);
+  }
   if (!g.plain_fp32() && g.products != 0) {
     add_lost_subnormals(request, g.p, arithmetic, g.product_scale, model);
   }

@@ -103,7 +103,8 @@ std::optional<double> slope_limit(const metric::Statistics& s, const model::Erro
   if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {
     return {};
   }
-  const double predicted = model.slope_low + model.slope_coherent * s.coherence;
+  // A without the addends may be less than |y|.
+  const double predicted = model.slope_low + model.slope_coherent * std::min(s.coherence, 1.0);
   const double side = s.slope < 0 ? -1.5 * std::min(predicted, 0.0) : 0;
   return std::max(side, slope_of_product(s, model, side)) + tolerance;
 }

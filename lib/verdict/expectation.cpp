@@ -8,6 +8,9 @@
 
 #include "core/error.hpp"
 #include "core/trace.hpp"
+#include "op/field.hpp"
+#include "op/gemm.hpp"
+#include "tolerance/addend_errors.hpp"
 #include "tolerance/gelu_errors.hpp"
 #include "tolerance/largest_error.hpp"
 #include "tolerance/relu_errors.hpp"
@@ -116,7 +119,7 @@ Expectation::Expectation(const EvaluationContext& context, const ComparedPort& c
     input_.outside = outside_;
   }
   input_.sample = amax ? &whole_ : &context.group->sample;
-  input_.model = &model;
+  input_.model = own_model_.has_value() ? &*own_model_ : &model;
   lines_ = operand_lines(context, port_, model);
   input_.row_lines = lines_.rows;
   input_.column_lines = lines_.columns;
@@ -156,16 +159,37 @@ void Expectation::expect(const EvaluationContext& context, const model::ErrorMod
       input_.term_count = model.reduction;
     }
   }
-  const bool narrows = model.gelu.has_value() || model.relu;
-  if (narrows && values.argument.size() == input_.magnitude.size()) {
-    bounds_.assign(input_.magnitude.begin(), input_.magnitude.end());
-    deviations_.assign(input_.deviation.begin(), input_.deviation.end());
+  narrow(context, model);
+  take_errors(context, model);
+}
+
+void Expectation::narrow(const EvaluationContext& context, const model::ErrorModel& given) {
+  const op::OutputValues& values = expected_values(context, port_);
+  const std::size_t size = input_.magnitude.size();
+  const bool has_function = given.gelu.has_value() || given.relu;
+  const bool has_addends = given.addends.has_value() && context.prepared->c->op == &op::gemm();
+  if (size == 0 || (!has_function && !has_addends) || (has_function && values.argument.size() != size)) {
+    return;
+  }
+  bounds_.assign(input_.magnitude.begin(), input_.magnitude.end());
+  deviations_.assign(input_.deviation.begin(), input_.deviation.end());
+  input_.magnitude = bounds_;
+  input_.deviation = deviations_;
+  if (has_addends) {
+    tolerance::Sums sums{.narrow = values.argument.span(), .wide = {}, .indices = context.group->sample.indices};
+    if (!has_function) {
+      sums.wide = input_.expected;
+    }
+    const auto params = op::from_params<op::GemmParams>(context.prepared->c->params);
+    tolerance::separate_addends(given, tolerance::addends_of(params, context.prepared->rounding->operands), sums,
+                                bounds_, deviations_);
+    own_model_ = tolerance::without_addends(given);
+  }
+  const model::ErrorModel& model = own_model_.has_value() ? *own_model_ : given;
+  if (has_function) {
     (model.gelu ? tolerance::narrow_to_gelu : tolerance::narrow_to_relu)(model, values.argument.span(), bounds_,
                                                                          deviations_);
-    input_.magnitude = bounds_;
-    input_.deviation = deviations_;
   }
-  take_errors(context, model);
 }
 
 void Expectation::take_errors(const EvaluationContext& context, const model::ErrorModel& model) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Expectation {
 
  private:
   void expect(const EvaluationContext& context, const model::ErrorModel& model, Yardsticks yardsticks);
+  /// A and S2 of products beside addends, and of what relu and gelu leave of sums.
+  void narrow(const EvaluationContext& context, const model::ErrorModel& model);
   void take_errors(const EvaluationContext& context, const model::ErrorModel& model);
   /// `has_errors`: the yardsticks are the bounds and squares of the elements' errors.
   void reduce_to_amax(const model::ErrorModel& model);
@@ -50,6 +53,7 @@ class Expectation {
   std::array<float, 1> own_magnitude_{};
   std::array<float, 1> own_deviation_{};
   std::vector<float> bounds_, deviations_, terms_, row_slopes_;  ///< of a model with errors of its own
+  std::optional<model::ErrorModel> own_model_;                   ///< for the narrowed A and S2
   OperandLines lines_;
   std::vector<op::OutputValues::Range> outside_;
   std::vector<std::byte> inside_;  ///< the output without elements that the op leaves to the implementation

@@ -125,7 +125,7 @@ class StatisticLimits(CliTest):
                                       ("gelu", {"sqnr": {"least": 1}}, "statistic"),
                                       ("quantize", {"sqnr": {}}, "needs a limit"),
                                       ("quantize", {"sqnr": {"least": 25, "most": 20}}, "cannot be at least 25"),
-                                      ("quantize", {"sqnr": 25}, "needs a limit"),
+                                      ("quantize", {"sqnr": 25}, "must be an object"),
                                       ("quantize", {"sqnr": {"lest": 1, "most": 2}}, "least")):
             with self.subTest(op=op, statistics=statistics):
                 case = {"op": "quantize" if op == "quantize" else "activation_fwd", "mode": "fp32",

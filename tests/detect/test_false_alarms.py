@@ -281,6 +281,13 @@ FLAT_GELU = [
     (biased_gelu("fp16", 512, 0.1, {"distribution": "large_mean", "mean": -4.5, "sigma": 0.1}), "all_seven"),
     (biased_gelu("bf16", 1024, 0.01, {"distribution": "constant", "value": -5}), "all_seven"),
 ]
+# Positive terms of many binades: those below half an ulp of the running sum are lost in all elements alike.
+POSITIVE = {"distribution": "log_uniform", "signed": False}
+LOST_TERMS = [(case("gemm", mode, {"m": 64, "n": 64, "k": k, **params}, {**POSITIVE, **inputs}), fault)
+              for mode, k, params, inputs, fault in (
+                  ("fp32", 256, {}, {"low": -30, "high": 0}, "perturb_all=1e-6"), ("fp32", 100, {}, {}, "perturb_all=1e-6"),
+                  ("fp32_pedantic", 1024, {}, {"low": -20, "high": 8}, "perturb_all=3e-6"),
+                  ("bf16x9", 512, {"beta": 1}, {"low": -30, "high": 0, "c": {"distribution": "constant", "value": 10}}, "scale_1_01"))]
 # All columns of dgamma are the same sum, with the same error.
 EQUAL_COLUMNS = {**case("rmsnorm_bwd", "fp32", {"rows": 5, "hidden": 257, "epsilon": 1e-30},
                         {"distribution": "normal", "x": {"distribution": "constant", "value": -424100},
@@ -325,6 +332,9 @@ class FalseAlarms(PlantsFaults):
 
     def test_where_gelu_is_flat(self):
         self.check(FLAT_GELU)
+
+    def test_terms_that_are_lost_in_all_sums_alike(self):
+        self.check(LOST_TERMS)
 
     def test_equal_columns_have_one_error(self):
         self.check([(EQUAL_COLUMNS, "all_seven")])

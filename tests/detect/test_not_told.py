@@ -33,6 +33,8 @@ BLIND_TO = [
 ]
 MASK = "p from half of p"
 BLIND_TO += [
+    (case("gemm", "bf16", "normal", {"m": 64, "n": 64, "k": 64, "beta": 1, "output": "fp32"}, c={"distribution": "normal", "sigma": 1e12}),
+     "the product beside its addends from none"),
     (case("dropout_fwd", "fp32", "constant", {"elements": 4096, "p": 0.3}, value=0), "1 / (1 - p) from 1"),
     (case("dropout_fwd", "bf16", "normal", {"elements": 64, "p": 0.1}), MASK),
     (case("attention_dropout", "bf16", "normal", {"batches": 1, "heads": 1, "sq": 16, "sk": 16, "d": 64}),

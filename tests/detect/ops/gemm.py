@@ -271,6 +271,15 @@ EPILOGUE = [
     ("gelu_erf", plain("fp16", **SCALED_GELU), ["G1 bound"]),
 ]
 
+# An FP8 product is judged by its own terms, however large what is added to it.
+BESIDE = [Row(fault, gemm("fp8_e4m3", m=128, n=128, output=output, **addends), gates)
+          for fault, gates in (("transposed_a", ["G1 bound"]), ("scale_half", ["G1 bound"]), ("missing_k_stage", ["G1 bound"]),
+                               ("missing_k_tail", ["G1 bound", "G2 rms"]))
+          for output, addends in (("fp32", {"beta": 1, "inputs": {"c": {"distribution": "uniform", "low": 5e5, "high": 1e6}}}),
+                                  ("fp32", {"bias": True, "inputs": {"bias": {"distribution": "normal", "sigma": 1e5}}}),
+                                  ("fp32", {"bias": True, "epilogue": "gelu", "inputs": {"bias": {"distribution": "normal", "sigma": 1e5}}}),
+                                  ("bf16", {"beta": 30, "epilogue": "relu"}))]
+
 # If C is added in place, a product that was rounded first is excused (shortcuts_test.cpp); nothing else is.
 NOT_EXCUSED = [
     ("truncated_output", IN_PLACE, ["G1 bound"]),
@@ -311,7 +320,7 @@ STORES = [
     ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
 ]
 
-FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *EPILOGUE, *NOT_EXCUSED, *STORES]
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *EPILOGUE, *BESIDE, *NOT_EXCUSED, *STORES]
 
 MODES = ["fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16", "fp16", "fp16_acc16", "fp8_e4m3",
          "fp8_hybrid"]

@@ -215,8 +215,8 @@ TEST(Products, with_scales_in_them_are_aligned_as_they_are_with_them) {
           }
           const float expected = std::bit_cast<float>(c);
           ASSERT_TRUE(same(got[static_cast<std::size_t>(i * n + j)], expected))
-              << "k " << k << " [" << i << "," << j << "]: " << std::hexfloat << got[static_cast<std::size_t>(i * n + j)]
-              << " for " << expected;
+              << "k " << k << " [" << i << "," << j << "]: " << std::hexfloat
+              << got[static_cast<std::size_t>(i * n + j)] << " for " << expected;
         }
       }
     }
