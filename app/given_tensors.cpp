@@ -37,6 +37,17 @@ bool reads_as(const std::string& text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// Throws core::UsageError if the op does not take that number.
+template <class T>
+T in_range(const op::Field& field, T value) {
+  const auto number = static_cast<double>(value);
+  if (number < field.minimum || number > field.maximum) {
+    throw core::UsageError(
+        fmt::format("--param {}: {} must be between {:g} and {:g}", field.name, value, field.minimum, field.maximum));
+  }
+  return value;
+}
+
 op::Value parse_param(const op::Field& field, const std::string& text) {
   std::int64_t integer = 0;
   double number = 0;
@@ -48,12 +59,12 @@ op::Value parse_param(const op::Field& field, const std::string& text) {
       throw core::UsageError(fmt::format("--param {}: true or false, not \"{}\"", field.name, text));
     case op::FieldKind::integer:
       if (reads_as(text, integer)) {
-        return integer;
+        return in_range(field, integer);
       }
       throw core::UsageError(fmt::format("--param {}: a whole number, not \"{}\"", field.name, text));
     case op::FieldKind::number:
       if (reads_as(text, number) && std::isfinite(number)) {
-        return number;
+        return in_range(field, number);
       }
       throw core::UsageError(fmt::format("--param {}: a number, not \"{}\"", field.name, text));
     case op::FieldKind::choice:

@@ -30,9 +30,8 @@ std::string no_obstacle(const SimGemm&) {
 }
 
 std::string needs_uncut_k(const SimGemm& g) {
-  return unless(
-      !op::has_line_scales(g.params) || g.params.scaling == "outer_vector" || op::has_scales_in_products(g.params),
-      "sums are cut where the scales of blocks change");
+  return unless(!op::has_line_scales(g.params) || g.params.scaling == "outer_vector",
+                "sums are cut where the scales of blocks change");
 }
 
 std::string needs_uncut_stages(const SimGemm& g) {

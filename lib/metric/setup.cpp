@@ -187,7 +187,7 @@ Setup make_setup(const CompareInput& input) {
   model.var_absolute = given.var_absolute * scale * scale;
   model.addend = std::isfinite(given.slope_addend) ? given.slope_addend * scale : 0;
   model.coherent = given.var_coherent != 0 || given.slope_coherent != 0;
-  model.narrowed = given.gelu.has_value();
+  model.narrowed = given.gelu.has_value() || given.addends.has_value();
   model.lambda_kappa = lambda_of(compared_elements(input)) * given.kappa;
   model.torch_rtol = static_cast<float>(foreign.torch_rtol);
   model.torch_atol = static_cast<float>(foreign.torch_atol);

@@ -64,8 +64,9 @@ struct GeluErrors {
 /// What of a product's B and V is its accumulator's own: addends are no part of its A and y. Set where that is far more than
 /// what rounding the addends costs.
 struct AddendErrors {
-  double magnitude = 0;              ///< of bound_magnitude
-  double value = 0, coherent = 0;    ///< of var_value and var_coherent
+  double magnitude = 0;            ///< of bound_magnitude
+  double value = 0, coherent = 0;  ///< of var_value and var_coherent
+  double cancelled = 0;  ///< of var_magnitude, for sums whose mean addends may cancel: P, which is known, has it
   double gain = 1, square_gain = 1;  ///< by which the reference's A and S2 are larger than the sum's
 };
 

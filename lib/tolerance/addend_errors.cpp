@@ -35,10 +35,11 @@ Yardstick separated(const model::ErrorModel& model, Addends::Sum addends, double
   const double of_epilogue = std::max(0.0, model.bound_magnitude - of_gelu - own.magnitude);
   const double bound = own.gain * (own.magnitude * terms + of_epilogue * whole) + of_gelu * a;
   const double coherent = terms > 0 ? product / terms * product : 0;
-  const double variance = model.var_second * s * s + model.var_magnitude * a * a +
+  const float kept = std::min(upward(bound / model.bound_magnitude), given.magnitude);
+  const double less = squared(a) - squared(static_cast<double>(kept));
+  const double variance = model.var_second * s * s + (model.var_magnitude - own.cancelled) * less +
                           own.square_gain * (own.value * squared(product) + own.coherent * squared(coherent));
-  return {std::min(upward(bound / model.bound_magnitude), given.magnitude),
-          upward(std::sqrt(variance / model.var_second))};
+  return {kept, upward(std::sqrt(variance / model.var_second))};
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ model::ErrorModel without_addends(model::ErrorModel model) {
   if (model.addends.has_value() && model.var_second > 0) {
     model.var_value = std::max(0.0, model.var_value - model.addends->value);
     model.var_coherent = 0;
-    model.var_magnitude = 0;
+    model.var_magnitude = std::max(0.0, model.var_magnitude - model.addends->cancelled);
   }
   return model;
 }

@@ -33,7 +33,7 @@ struct Sums {
   std::span<const std::int64_t> indices;  ///< of the outputs; empty: all, in order
 };
 
-/// Where model.addends is set: A and sqrt(S2) become such that the model without its parts for y and A (see without_addends) has
+/// Where model.addends is set: A and sqrt(S2) become such that the model without its parts for y (see without_addends) has
 ///
 ///   B = g (m A_P + r A) + gelu's own                  A_P = A less the addends' magnitudes, P = z less the addends
 ///   V = var_second S2 + h (v P^2 + c (P^2 / A_P)^2) + var_magnitude A^2

@@ -29,6 +29,12 @@ void add_cancellation(const GemmRequest& g, model::ErrorModel& model) {
   model.cancelled = g.cancelled * g.enlargement();
   model.var_magnitude += model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
   const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as in the gate
+  if (model.addends.has_value() && model.cancelled > 0) {
+    model.addends->cancelled = model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
+    model.slope_second = std::numeric_limits<double>::infinity();  // only what is known of addends limits it
+    model.slope_addend = largest_addend(g);
+    return;
+  }
   model.slope_magnitude = model.cancelled * slope;
   if (g.parts_from_sum() && g.mean_square() < 1) {  // a larger mean is in slope_magnitude
     model.slope_second = std::sqrt(1 + g.mean_square()) * slope;

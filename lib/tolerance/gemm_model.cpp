@@ -79,7 +79,8 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
   const double star = subnormal_products(g);
   const auto k = static_cast<double>(g.products);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
-  const double scale = std::max(1.0, g.product_scale);
+  // Of the sums that are rounded to it: with their scales, or before they are multiplied by them.
+  const double scale = std::max(1.0, op::has_scales_in_products(g.p) ? std::abs(g.p.alpha) : g.product_scale);
   if (op::has_line_scales(g.p) && (!op::has_scales_in_products(g.p) || g.fp32_chain)) {
     // The product of two scales, the sum multiplied by it, and their sum: three roundings of each block's part, of which
     // none is shared by many.
@@ -93,10 +94,10 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
                        (k + 4) / 12 * std::pow(spacing * scale, 2);
 }
 
-/// FP8's accumulators keep 14 bits, FP32 addends 24. If the products' sums have a mean that addends cancel, A has it.
+/// FP8's accumulators keep 14 bits, FP32 addends 24.
 void set_addends(const GemmRequest& g, model::ErrorModel& model) {
   const bool has_addends = g.p.beta != 0 || g.p.bias;
-  if (!has_addends || !g.request.mode->scaled || g.fp32_chain || g.products == 0 || g.cancelled != 0 || model.exact ||
+  if (!has_addends || !g.request.mode->scaled || g.fp32_chain || g.products == 0 || g.runs || model.exact ||
       core::is_fp8(model.output)) {
     return;
   }

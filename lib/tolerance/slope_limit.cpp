@@ -75,7 +75,7 @@ double slope_of_product(const metric::Statistics& s, const model::ErrorModel& mo
   }
   // sum w S2 <= N / var_second, over all elements, those at which relu leaves nothing included.
   const double by_products = model.slope_second / std::sqrt(model.var_second * s.signal);
-  const double drift = 1.5 * std::abs(model.slope_low + model.slope_coherent);
+  const double drift = 1.5 * std::abs(model.slope_low + model.slope_coherent) + model.slope_slack;
   const double by_addends = std::isfinite(model.slope_addend) ? side + drift * s.addend : kInfinity;
   return std::min(by_products, by_addends);
 }

@@ -288,6 +288,17 @@ LOST_TERMS = [(case("gemm", mode, {"m": 64, "n": 64, "k": k, **params}, {**POSIT
                   ("fp32", 256, {}, {"low": -30, "high": 0}, "perturb_all=1e-6"), ("fp32", 100, {}, {}, "perturb_all=1e-6"),
                   ("fp32_pedantic", 1024, {}, {"low": -20, "high": 8}, "perturb_all=3e-6"),
                   ("bf16x9", 512, {"beta": 1}, {"low": -30, "high": 0, "c": {"distribution": "constant", "value": 10}}, "scale_1_01"))]
+# Errors of FP8 products that have no random signs, beside addends: more than those of the squares of their terms.
+PATTERNS = {"distribution": "patterns", "format": "fp16"}
+ORDERED_FP8 = [
+    (case("gemm", "fp8_hybrid", {"m": 128, "n": 16, "k": 4096, "trans_b": True, "accumulate": "fast", "beta": -1},
+          {"distribution": "normal", "a": {"distribution": "constant", "value": 0.001}, "b": PATTERNS}), "sim:sm_89"),
+    (case("gemm", "fp8_e4m3", {"m": 32, "n": 129, "k": 257, "trans_b": True, "accumulate": "fast", "alpha": 0.001, "bias": True},
+          {"distribution": "positive", "b": {**PATTERNS, "format": "bf16"}}), "sim:sm_90"),
+    # Sums with tiny scales are subnormal before alpha makes them large.
+    (case("gemm", "fp8_hybrid", {"m": 32, "n": 1, "k": 1000, "trans_b": True, "alpha": 1e30, "output": "fp32", "scaling": "mxfp8"},
+          {**PATTERNS, "b_scale_inv": {"distribution": "constant", "value": 1e-38}}), "sim:sm_100"),
+]
 # All columns of dgamma are the same sum, with the same error.
 EQUAL_COLUMNS = {**case("rmsnorm_bwd", "fp32", {"rows": 5, "hidden": 257, "epsilon": 1e-30},
                         {"distribution": "normal", "x": {"distribution": "constant", "value": -424100},
@@ -332,6 +343,12 @@ class FalseAlarms(PlantsFaults):
 
     def test_where_gelu_is_flat(self):
         self.check(FLAT_GELU)
+
+    def test_fp8_products_of_ordered_operands(self):
+        for planted, device in ORDERED_FP8:
+            with self.subTest(params=planted["params"]):
+                for status, reason in self.statuses(planted, device=device):
+                    self.assertIn(status, ("pass", "inconclusive"), reason)
 
     def test_terms_that_are_lost_in_all_sums_alike(self):
         self.check(LOST_TERMS)

@@ -39,7 +39,8 @@ Judged judged(const model::ErrorModel& model, const Element& e) {
   const model::ErrorModel own = without_addends(model);
   const double s = static_cast<double>(deviation);
   return {own.bound_magnitude * static_cast<double>(magnitude),
-          own.var_second * s * s + own.var_value * z * z + own.var_magnitude};
+          own.var_second * s * s + own.var_value * z * z +
+              own.var_magnitude * static_cast<double>(magnitude) * static_cast<double>(magnitude)};
 }
 
 TEST(AddendErrors, are_the_product_s_and_those_of_one_rounding) {
