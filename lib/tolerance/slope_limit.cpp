@@ -75,7 +75,9 @@ double slope_of_product(const metric::Statistics& s, const model::ErrorModel& mo
   }
   // sum w S2 <= N / var_second, over all elements, those at which relu leaves nothing included.
   const double by_products = model.slope_second / std::sqrt(model.var_second * s.signal);
-  const double drift = 1.5 * std::abs(model.slope_low + model.slope_coherent) + model.slope_slack;
+  // slope_second has what constant operands and long chains add to it, and nothing of the epilogue.
+  const double least = 1.5 * std::abs(model.slope_low + model.slope_coherent);
+  const double drift = std::isfinite(model.slope_second) ? std::max(least, model.slope_second) : least;
   const double by_addends = std::isfinite(model.slope_addend) ? side + drift * s.addend : kInfinity;
   return std::min(by_products, by_addends);
 }
