@@ -41,15 +41,18 @@ void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run
   }
 }
 
-/// What a scale is, and how it makes a value of a code.
-std::string scale_text(core::Dtype format) {
+struct ScaleText {
+  std::string_view what, value;
+};
+
+ScaleText scale_text(core::Dtype format) {
   switch (format) {
     case core::Dtype::e8m0:
-      return "one E8M0 byte e for every {} x {} of them: value = code * 2^(e - 127)";
+      return {"E8M0 byte e", "2^(e - 127)"};
     case core::Dtype::fp8_e4m3:
-      return "one E4M3 number s for every {} x {} of them: value = code * s * the tensor's amax / 2688";
+      return {"E4M3 number s", "s * the tensor's amax / 2688"};
     default:
-      return "one number s for every {} x {} of them: value = code * s";
+      return {"number s", "s"};
   }
 }
 
@@ -65,8 +68,10 @@ std::string scales_text(const run::RunTensors& run) {
     }
     const bool is_expected =
         std::ranges::any_of(run.expected, [&](const auto* values) { return values->port == port.name; });
-    text += fmt::format("{}{} holds codes and {} ", text.empty() ? "" : "; ", port.name, port.scaled_by);
-    text += fmt::format(fmt::runtime(scale_text(scales->port->dtype)), port.block_rows, port.block_cols);
+    const auto [what, value] = scale_text(scales->port->dtype);
+    text +=
+        fmt::format("{}{} holds codes and {} one {} for every {} x {} of them: value = code * {}",
+                    text.empty() ? "" : "; ", port.name, port.scaled_by, what, port.block_rows, port.block_cols, value);
     text += is_expected ? fmt::format(", as in expected_{}", port.name) : "";
   }
   return text;

@@ -55,15 +55,13 @@ core::Buffer<double> aligned_magnitudes(const op::Operand& codes, const op::Oper
 void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values) {
   const auto p = op::from_params<op::GemmParams>(*request.params);
   const bool power_of_two = p.power_of_two || op::has_scales_in_products(p);
-  constexpr int kSmallest = -127;  // of E8M0
+  const int smallest = op::has_scales_in_products(p) ? -127 : -149;  // of E8M0, of FP32
   for (double& value : values) {
     const double size = std::fabs(static_cast<double>(static_cast<float>(value)));
     if (size == 0 || !std::isfinite(size)) {
       value = 1;
     } else {
-      const int exponent = std::ilogb(size);
-      value = power_of_two ? std::ldexp(1.0, op::has_scales_in_products(p) ? std::max(exponent, kSmallest) : exponent)
-                           : size;
+      value = power_of_two ? std::ldexp(1.0, std::max(std::ilogb(size), smallest)) : size;
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "kernels/contract/mxfp8_products.hpp"
 #include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::cublaslt {
@@ -32,8 +33,7 @@ std::string scale_obstacle(const op::GemmParams& params, int sm, std::size_t lib
     return {};
   }
   if (op::has_scales_in_products(params)) {
-    return sm < 100 ? fmt::format("MXFP8 products need sm_100 or later; this device is sm_{}", sm)
-                    : "cuBLASLt reads MXFP8 scales in tiles of 128 x 4, in which te-numcheck does not store them yet";
+    return mxfp8_product_obstacle("cuBLASLt", sm);
   }
   if (!kKnowsModes || library_version < kFirst) {
     return "FP32 scales of rows and blocks need cuBLAS 12.9 or newer";

@@ -47,7 +47,8 @@ struct GemmLaunch {
 /// D = f(alpha * S + beta * C + bias) with S the chain s = fma(a[i,t], b[t,j], s) over t = 0 ... k-1, from s = 0, in
 /// FP32; operands are converted to FP32 exactly, products are exact inside the fma. Of FP8 codes, such a chain is made of
 /// every part of k that has scales of its own, and alpha * S is the chain fma(s, alpha (sA sB), alpha * S) over the parts, or, of
-/// powers of two in E8M0, fma(alpha, s 2^(eA + eB), alpha * S). The epilogue is FP32: z = alpha * S; z = fma(beta, C, z); z = z + bias; gelu by tanhf; one rounding to D's format, to nearest even.
+/// powers of two in E8M0, fma(alpha, s 2^(eA + eB), alpha * S). The epilogue is FP32: z = alpha * S; z = fma(beta, C, z); z = z + bias; gelu
+/// by tanhf; one rounding to D's format, to nearest even.
 /// No fast math; the result does not depend on the launch grid.
 cudaError_t launch_gemm(const GemmLaunch& launch, cudaStream_t stream);
 

@@ -55,7 +55,7 @@ class SumsProber {
       }
     }
     if (op::has_line_scales(params_)) {
-      set_all("a_scale_inv", static_cast<float>(scale_beside_probes(params_)));
+      set_all("a_scale_inv", scale_beside_probes(params_));
       set_all("b_scale_inv", 1);
     }
     const double sign = params_.alpha < 0 ? -1 : 1;  // relu passes only positive sums
@@ -108,11 +108,10 @@ class SumsProber {
 
  private:
   /// Scales of rows or blocks, those between them that nobody reads included.
-  void set_all(std::string_view name, float scale) {
+  void set_all(std::string_view name, double scale) {
     const PortMemory& port = port_memory(ports_, name);
     const core::Dtype format = port.port->dtype;
-    const std::vector<double> scales(port.port->extent_bytes() / core::dtype_info(format).storage_bytes,
-                                     static_cast<double>(scale));
+    const std::vector<double> scales(port.port->extent_bytes() / core::dtype_info(format).storage_bytes, scale);
     std::vector<std::byte> stored(port.port->extent_bytes());
     core::encode(scales, format, stored);
     memory_.upload(port.data, stored);

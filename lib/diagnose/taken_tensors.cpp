@@ -39,10 +39,10 @@ class Taker {
         take_output(port, *tensor);
       } else if (tensor != nullptr) {
         take_input(port, *tensor);
-      } else if (port.elements() == 0) {
-        take_nothing(port, is_output);
       } else if (is_output) {
-        absent_outputs.push_back(port.name);
+        take_absent(port, absent_outputs);
+      } else if (port.elements() == 0) {
+        subject_.inputs.set(std::string(port.name), std::make_shared<core::Buffer<double>>(0));
       } else if (is_stored_by_forward(port)) {
         throw core::UsageError(
             fmt::format("{} needs the tensor {} ({}), which the forward pass stored: right gradients follow from its "
@@ -76,10 +76,10 @@ class Taker {
     return found == tensors_.end() ? nullptr : &found->tensor;
   }
 
-  /// Of a group without elements.
-  void take_nothing(const op::Port& port, bool is_output) {
-    if (!is_output) {
-      subject_.inputs.set(std::string(port.name), std::make_shared<core::Buffer<double>>(0));
+  /// That of a group without elements is not missed.
+  static void take_absent(const op::Port& output, std::vector<std::string_view>& absent) {
+    if (output.elements() != 0) {
+      absent.push_back(output.name);
     }
   }
 

@@ -124,7 +124,8 @@ class Tile {
   [[nodiscard]] float scaled(float sum, std::int64_t r, std::int64_t c, std::int64_t part, float there) const {
     const float a = a_scale(r, part), b = b_scale(c, part);
     if (operands_.scales.in_products) {  // whose product FP32 may not hold
-      return there + static_cast<float>(static_cast<double>(sum) * static_cast<double>(a) * static_cast<double>(b));
+      const auto own = static_cast<float>(static_cast<double>(sum) * static_cast<double>(a) * static_cast<double>(b));
+      return part == 0 ? own : there + own;
     }
     const float scale = a * b;
     return part == 0 ? sum * scale : std::fma(sum, scale, there);

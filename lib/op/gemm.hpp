@@ -18,8 +18,8 @@ namespace numcheck::op {
 /// op(A) is m x k (A stored k x m with trans_a), op(B) is k x n (B stored n x k with trans_b), all row-major: a linear
 /// layer is fprop Y = X W^T (trans_b), dgrad dX = dY W, wgrad dW = dY^T X (trans_a).
 /// FP8 modes: A and B hold codes; the value of an operand is code * scale_inv, of which there is one, one per row of A and per
-/// column of B, or one per block along k, in FP32 or as a power of two (gemm_scaling.hpp). With an FP8 output, D = sat(RN(f(Z) * d_scale)) and
-/// d_amax = max |f(Z)|.
+/// column of B, or one per block along k, in FP32 or as a power of two (gemm_scaling.hpp). With an FP8 output,
+/// D = sat(RN(f(Z) * d_scale)) and d_amax = max |f(Z)|.
 /// Sources: cuBLAS manual, cublasLtMatmul; TransformerEngine include/transformer_engine/gemm.h.
 struct GemmParams {
   std::int64_t m = 0;

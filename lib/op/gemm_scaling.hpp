@@ -30,7 +30,8 @@ namespace numcheck::op {
 /// True of mxfp8, whose scales are powers of two that matrix instructions multiply with.
 [[nodiscard]] bool has_scales_in_products(const GemmParams& params) noexcept;
 
-/// Products with the same scales, or, where instructions do not multiply with them, that are summed before: 32, 128, or k. Precondition: has_line_scales.
+/// Products with the same scales, or, where instructions do not multiply with them, that are summed before: 32, 128, or k.
+/// Precondition: has_line_scales.
 [[nodiscard]] std::int64_t scaled_products(const GemmParams& params) noexcept;
 
 /// Where the scales of A, and of B as it is stored, n x k, are. Precondition: has_line_scales.

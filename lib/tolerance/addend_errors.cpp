@@ -5,16 +5,12 @@
 #include <limits>
 
 #include "core/parallel.hpp"
+#include "core/upward.hpp"
 
 namespace numcheck::tolerance {
 namespace {
 
 constexpr double kUnit = 0x1p-23;  // z and A may be stored in FP32
-
-float upward(double x) {
-  const auto rounded = static_cast<float>(x);
-  return static_cast<double>(rounded) < x ? std::nextafter(rounded, std::numeric_limits<float>::infinity()) : rounded;
-}
 
 double squared(double x) {
   return x * x;
@@ -35,11 +31,21 @@ Yardstick separated(const model::ErrorModel& model, Addends::Sum addends, double
   const double of_epilogue = std::max(0.0, model.bound_magnitude - of_gelu - own.magnitude);
   const double bound = own.gain * (own.magnitude * terms + of_epilogue * whole) + of_gelu * a;
   const double coherent = terms > 0 ? product / terms * product : 0;
-  const float kept = std::min(upward(bound / model.bound_magnitude), given.magnitude);
+  const float kept = std::min(core::upward(bound / model.bound_magnitude), given.magnitude);
   const double less = squared(a) - squared(static_cast<double>(kept));
   const double variance = model.var_second * s * s + (model.var_magnitude - own.cancelled) * less +
                           own.square_gain * (own.value * squared(product) + own.coherent * squared(coherent));
-  return {kept, upward(std::sqrt(variance / model.var_second))};
+  return {kept, core::upward(std::sqrt(variance / model.var_second))};
+}
+
+/// The same where P is not known: it may be as large as A.
+Yardstick whole(const model::ErrorModel& model, Yardstick given) {
+  const model::AddendErrors& own = *model.addends;
+  const double a = static_cast<double>(given.magnitude), s = static_cast<double>(given.deviation);
+  const double variance =
+      model.var_second * s * s + (own.cancelled + own.square_gain * (own.value + own.coherent)) * a * a;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return {given.magnitude, core::upward(std::min(std::sqrt(variance / model.var_second), kLargest))};
 }
 
 }  // namespace
@@ -64,33 +70,35 @@ Addends addends_of(const op::GemmParams& params, std::span<const op::Operand> op
   return addends;
 }
 
+bool separates_addends(const model::ErrorModel& model) noexcept {
+  return model.addends.has_value() && model.var_second > 0 && model.bound_magnitude > 0 &&
+         std::isfinite(model.bound_magnitude);
+}
+
 void separate_addends(const model::ErrorModel& model, const Addends& addends, const Sums& sums,
                       std::span<float> magnitude, std::span<float> deviation) {
-  if (!model.addends.has_value() || !(model.var_second > 0) || !(model.bound_magnitude > 0) ||
-      !std::isfinite(model.bound_magnitude)) {
-    return;
-  }
   constexpr std::size_t kPerTask = std::size_t{1} << 14;
   core::parallel_chunks(magnitude.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const double z = sums.wide.empty() ? static_cast<double>(sums.narrow[i]) : sums.wide[i];
       const Addends::Sum beside = addends.at(sums.indices.empty() ? static_cast<std::int64_t>(i) : sums.indices[i]);
-      if (static_cast<double>(magnitude[i]) < model.overflow_magnitude && std::isfinite(z) &&
-          std::isfinite(deviation[i]) && std::isfinite(beside.magnitude)) {
-        const Yardstick own = separated(model, beside, z, {magnitude[i], deviation[i]});
-        magnitude[i] = own.magnitude;
-        deviation[i] = own.deviation;
+      const Yardstick given = {magnitude[i], deviation[i]};
+      if (!std::isfinite(given.magnitude) || !std::isfinite(given.deviation)) {
+        continue;
       }
+      const bool is_known = static_cast<double>(given.magnitude) < model.overflow_magnitude && std::isfinite(z) &&
+                            std::isfinite(beside.magnitude);
+      const Yardstick own = is_known ? separated(model, beside, z, given) : whole(model, given);
+      magnitude[i] = own.magnitude;
+      deviation[i] = own.deviation;
     }
   });
 }
 
 model::ErrorModel without_addends(model::ErrorModel model) {
-  if (model.addends.has_value() && model.var_second > 0) {
-    model.var_value = std::max(0.0, model.var_value - model.addends->value);
-    model.var_coherent = 0;
-    model.var_magnitude = std::max(0.0, model.var_magnitude - model.addends->cancelled);
-  }
+  model.var_value = std::max(0.0, model.var_value - model.addends->value);
+  model.var_coherent = 0;
+  model.var_magnitude = std::max(0.0, model.var_magnitude - model.addends->cancelled);
   return model;
 }
 

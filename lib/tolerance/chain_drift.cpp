@@ -27,7 +27,7 @@ struct Replay {
 Replay replay(const TermsOf& a, const TermsOf& b, std::int64_t k) {
   float chain = 0;
   double exact = 0, squares = 0, small = 0;
-  constexpr double kSmall = 0x1p-19;  // of the sum: 8 to 16 ulps
+  constexpr double kSmall = 0x1p-19;  // of the sum: 16 to 32 ulps
   for (std::int64_t t = 0; t < k; ++t) {
     const double product = a.at(t) * b.at(t);  // exact: operands are FP32 numbers or shorter
     exact += product;
@@ -76,7 +76,7 @@ double chain_drift(const op::GemmParams& p, const op::Operand& a, const op::Oper
     return 0;
   }
   const std::int64_t outputs = std::min(std::clamp(kSteps / p.k, kFewest, kMost), p.m * p.n);
-  constexpr std::int64_t kApart = 97;  // a prime: rows meet columns from all over the matrix
+  constexpr std::int64_t kApart = 1009;  // a prime above kMost: rows meet columns from all over the matrix, each once
   Totals totals;
   for (std::int64_t s = 0; s < outputs; ++s) {
     const std::int64_t column = middle_of(s * kApart % outputs, outputs, p.n);

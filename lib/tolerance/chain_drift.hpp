@@ -19,7 +19,7 @@ namespace numcheck::tolerance {
 /// What the products' density is, only the operands tell. So the natural chain is replayed on 16 to 256 outputs, spread
 /// over rows and columns. |mean(e / y)| counts if it exceeds 4 of its predicted standard deviations. Those are of products that
 /// are all rounded, though, and where products span many binades the sums of the lost ones are hidden among them. So the errors of
-/// steps whose product is below 8 to 16 ulps of the sum count on their own, which are few for products of one size:
+/// steps whose product is below 16 to 32 ulps of the sum count on their own, which are few for products of one size:
 ///
 ///   drift = max(|mean(e / y)|, |mean(e_small / y)| + 3 standard errors), each 0 unless it is beyond 4 and 2.5 of its own
 ///

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "core/parallel.hpp"
+#include "core/upward.hpp"
 #include "tolerance/output_reduction.hpp"
 
 namespace numcheck::tolerance {
@@ -47,11 +47,6 @@ double own_error(double z, double most, const model::GeluErrors& errors) {
   return (errors.bound - kUnit * (kMostTerms - std::min(terms, kMostTerms))) * size + errors.bound * most;
 }
 
-float upward(double x) {
-  const auto rounded = static_cast<float>(x);
-  return static_cast<double>(rounded) < x ? std::nextafter(rounded, std::numeric_limits<float>::infinity()) : rounded;
-}
-
 }  // namespace
 
 void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, std::span<float> magnitude,
@@ -72,9 +67,9 @@ void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, st
       const double slope = steepest_between(at - most, at + most) / kGeluSteepness;
       const double bound = slope * of_sum * a + own_error(at, most, *model.gelu);
       const double narrowed = std::min(a, bound / model.bound_magnitude);
-      magnitude[i] = std::min(upward(narrowed), magnitude[i]);
+      magnitude[i] = std::min(core::upward(narrowed), magnitude[i]);
       const double kept = static_cast<double>(magnitude[i]);
-      deviation[i] = upward(std::sqrt(s * s + model.var_magnitude / model.var_second * (a - kept) * (a + kept)));
+      deviation[i] = core::upward(std::sqrt(s * s + model.var_magnitude / model.var_second * (a - kept) * (a + kept)));
     }
   });
 }

@@ -6,10 +6,10 @@
 #include <limits>
 
 namespace numcheck::tolerance {
-
 namespace {
 
-/// The largest |c| of errors s (y - c), where s P is the product's error. A sum is P + c; of gelu, z gelu'(z) = y + z^2 phi(z).
+/// The largest |c| of errors s (y - c), where s P is the product's error. A sum is P + c; of gelu, z gelu'(z) = y + z^2 phi(z),
+/// by tanh next to the same.
 double largest_addend(const GemmRequest& g) {
   const auto addends = static_cast<std::size_t>((g.p.beta != 0 ? 1 : 0) + (g.p.bias ? 1 : 0));
   if (g.request.others_max.size() < addends) {

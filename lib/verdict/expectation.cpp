@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/trace.hpp"
+#include "core/upward.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
 #include "tolerance/addend_errors.hpp"
@@ -55,11 +56,8 @@ Largest largest_error(const metric::CompareInput& input, double largest_value) {
     unknown = unknown || std::isnan(bound) || std::isnan(deviation);
     largest.add(bound, deviation, std::isinf(y) ? 0 : largest_value - y);
   }
-  const auto upward = [](double x) {
-    const auto rounded = static_cast<float>(x);
-    return static_cast<double>(rounded) < x ? std::nextafter(rounded, kUnbounded) : rounded;
-  };
-  return unknown ? Largest{kUnbounded, kUnbounded} : Largest{upward(largest.bound()), upward(largest.deviation())};
+  return unknown ? Largest{kUnbounded, kUnbounded}
+                 : Largest{core::upward(largest.bound()), core::upward(largest.deviation())};
 }
 
 /// Whether A and S2 are B and V.
@@ -167,7 +165,8 @@ void Expectation::narrow(const EvaluationContext& context, const model::ErrorMod
   const op::OutputValues& values = expected_values(context, port_);
   const std::size_t size = input_.magnitude.size();
   const bool has_function = given.gelu.has_value() || given.relu;
-  const bool has_addends = given.addends.has_value() && context.prepared->c->op == &op::gemm();
+  // The ports of a group's addends have names of their own.
+  const bool has_addends = tolerance::separates_addends(given) && context.prepared->c->op == &op::gemm();
   if (size == 0 || (!has_function && !has_addends) || (has_function && values.argument.size() != size)) {
     return;
   }

@@ -60,14 +60,40 @@ class DiagnoseKept(CliTest):
         self.run_cli("diagnose", "--tensors", file, *SIM, code=0)
         self.assertIn("undecided", self.run_cli("diagnose", "--tensors", self.with_ran(file, None), *SIM, code=4).stdout)
 
+    def test_groups_that_are_not_given_are_named_unless_they_are_empty(self):
+        (file,) = self.kept_of_plan({"op": "grouped_gemm", "mode": "fp32", "backend": "sim",
+                                     "params": {"group_m": "8+16+0", "group_n": 8, "group_k": "8"}})
+
+        def drop(*names):  # their bytes stay, under names that no port has
+            return self.changed(file, lambda header: header.update({f"other_{name}": header.pop(name) for name in names}))
+
+        self.assertNotIn("not judged", self.run_cli("diagnose", "--tensors", drop("a2", "d2"), *SIM, code=0).stdout)
+        done = self.run_cli("diagnose", "--tensors", drop("d1"), *SIM, code=0)
+        self.assertIn("not given, and not judged: d1\n", done.stdout)
+        self.assertIn("a1", self.run_cli("diagnose", "--tensors", drop("a1"), *SIM, code=2).stderr)
+
+    def test_parameters_are_in_their_ranges(self):
+        (file,) = self.kept_of_plan({"op": "grouped_gemm", "mode": "fp32", "backend": "sim", "params": {"group_m": "8+16"}})
+        for groups in ("65", "-1"):
+            done = self.run_cli("diagnose", "grouped_gemm", "--tensors", file, *SIM, "--param", f"groups={groups}", code=2)
+            self.assertIn(f"--param groups: {groups} must be between 0 and 64", done.stderr)
+
     def with_ran(self, file, text):
         """A copy of the file that says that of its run; None: nothing."""
+
+        def say(header):
+            header["__metadata__"].pop("ran")
+            if text is not None:
+                header["__metadata__"]["ran"] = text
+
+        return self.changed(file, say)
+
+    def changed(self, file, change):
+        """A copy of the file with another header."""
         whole = file.read_bytes()
         size = int.from_bytes(whole[:8], "little")
         header = json.loads(whole[8 : 8 + size])
-        header["__metadata__"].pop("ran")
-        if text is not None:
-            header["__metadata__"]["ran"] = text
+        change(header)
         packed = json.dumps(header).encode()
         changed = self.folder / "changed.safetensors"
         changed.write_bytes(len(packed).to_bytes(8, "little") + packed + whole[8 + size :])

@@ -117,6 +117,7 @@ class Groups(CliTest):
 
     def test_mistakes_say_what_would_be_right(self):
         for params, words in [({"group_m": "16,8"}, 'group_m is "16,8"; it must be whole numbers from 0 to 2^30 joined by +'),
+                              ({"group_m": "064"}, 'group_m is "064"; it must be whole numbers from 0 to 2^30 joined by +'),
                               ({"group_m": "1+2", "group_k": "1+2+3"}, "group_m has 2 sizes for 3 groups"),
                               ({"group_k": 1.5}, '"group_k" must be a string or an integer, not a number'),
                               ({"group_n": 8, "groups": 65}, '"groups" is 65; it must be between 0 and 64')]:
@@ -127,6 +128,39 @@ class Groups(CliTest):
                                 self.case(group_m="0+0")])
         self.run_cli("run", plan, *SIM, "--no-save", "--json", "report.json", code=None)
         self.assertEqual([case["status"] for case in self.report("report.json")["cases"]], ["pass", "pass", "inconclusive"])
+
+
+class ScaledProducts(CliTest):
+    """Scales of rows and blocks of FP8 products."""
+
+    def validated(self, code, mode="fp8_e4m3", **params):
+        case = {"op": "gemm", "mode": mode, "backend": "sim", "params": {"m": 16, "n": 16, "k": 48, "trans_b": True, **params}}
+        return self.run_cli("validate", self.plan(case=case), code=code).stderr
+
+    def test_what_a_scaling_has_not_is_refused(self):
+        for params, words in [({"mode": "bf16", "scaling": "mxfp8"}, "applies to FP8 modes only, not to bf16"),
+                              ({"scaling": "1x128_1x128", "trans_b": False}, "set trans_a to false and trans_b to true"),
+                              ({"scaling": "outer_vector", "batch": 2}, "is for one product: set batch to 1"),
+                              ({"scaling": "1x128_1x128", "accumulate": "fast"}, "so that accumulate cannot be fast"),
+                              ({"scaling": "mxfp8", "accumulate": "fast"}, "products of mxfp8 have one way to accumulate"),
+                              ({"scaling": "mxfp8", "output": "fp8_e4m3"}, "has no FP8 output; it has fp32, bf16 and fp16"),
+                              ({"scaling": "mxfp8", "power_of_two": True}, "powers of two whatever power_of_two says: leave it out"),
+                              ({"power_of_two": True}, "power_of_two is about scales of rows and blocks: set scaling, too"),
+                              ({"scaling": "mxfp4"}, 'did you mean "mxfp8"?')]:
+            with self.subTest(**params):
+                self.assertIn(words, self.validated(2, **params))
+
+    def test_what_it_has_is_not(self):
+        for params in ({"scaling": "outer_vector", "accumulate": "fast"}, {"scaling": "mxfp8", "accumulate": "split"},
+                       {"scaling": "mxfp8", "k": 0}, {"scaling": "1x128_128x128", "power_of_two": True, "output": "fp32"}):
+            with self.subTest(**params):
+                self.validated(0, **params)
+
+    def test_devices_without_the_instructions_say_so(self):
+        case = {"op": "gemm", "mode": "fp8_e4m3", "backend": "sim",
+                "params": {"m": 16, "n": 16, "k": 48, "trans_b": True, "scaling": "mxfp8"}}
+        done = self.run_cli("run", self.plan(case=case), *SIM, "--no-save", code=None)
+        self.assertIn("MXFP8 products need instructions that multiply with scales, which begin with sm_100", done.stdout)
 
 
 if __name__ == "__main__":

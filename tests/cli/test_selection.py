@@ -164,6 +164,17 @@ class KeptTensors(CliTest):
                 self.assertAlmostEqual(expected[3 * i + j], product, delta=1e-12)
                 self.assertAlmostEqual(d[3 * i + j], product, delta=1e-5)
 
+    def test_scales_of_inputs_are_called_what_they_are(self):
+        params = {"m": 16, "n": 16, "k": 32, "trans_b": True}
+        for device, scaling, words in (
+                ("sim:sm_90", "1x128_128x128", "b holds codes and b_scale_inv one number s for every 128 x 128 of them: value = code * s"),
+                ("sim:sm_100", "mxfp8", "b holds codes and b_scale_inv one E8M0 byte e for every 1 x 32 of them: value = code * 2^(e - 127)")):
+            with self.subTest(scaling):
+                plan = self.plan(case={"op": "gemm", "mode": "fp8_e4m3", "params": {**params, "scaling": scaling}})
+                self.run_cli("run", plan, "--device", device, "--keep-tensors", scaling, "--no-save", code=0)
+                (path,) = (self.folder / scaling).iterdir()
+                self.assertTrue(read_safetensors(path)[0]["scales"].endswith("; " + words), read_safetensors(path)[0]["scales"])
+
     def test_codes_with_scales_of_their_blocks(self):
         params = {"kind": "relu", "rows": 3, "hidden": 40, "output": "mxfp8_e4m3"}
         plan = self.plan(case={"op": "activation_fwd", "mode": "fp32", "params": params})
