@@ -9,7 +9,7 @@
 namespace numcheck::tolerance {
 namespace {
 
-constexpr std::int64_t kFewest = 16, kMost = 256;       // outputs
+constexpr std::int64_t kFewest = 16, kMost = 1024;      // outputs
 constexpr std::int64_t kSteps = std::int64_t{1} << 20;  // in all, unless the fewest outputs have more
 constexpr double kUnit32 = 0x1p-24;
 constexpr double kRoundingVariance = 0.1803;  // of a log-uniform value rounded to nearest, in units of u^2
@@ -60,7 +60,7 @@ struct Totals {
   }
 
   [[nodiscard]] double drift(double outputs) const {
-    constexpr double kErrors = 3, kSeen = 2.5;
+    constexpr double kErrors = 3, kSeen = 1.5;
     // Independent errors would have a sum with the variance `predicted`.
     const double whole = errors * errors > kAccident * kAccident * predicted ? std::fabs(errors) / outputs : 0;
     const double mean = small / outputs;
@@ -76,7 +76,7 @@ double chain_drift(const op::GemmParams& p, const op::Operand& a, const op::Oper
     return 0;
   }
   const std::int64_t outputs = std::min(std::clamp(kSteps / p.k, kFewest, kMost), p.m * p.n);
-  constexpr std::int64_t kApart = 1009;  // a prime above kMost: rows meet columns from all over the matrix, each once
+  constexpr std::int64_t kApart = 1031;  // a prime above kMost: rows meet columns from all over the matrix, each once
   Totals totals;
   for (std::int64_t s = 0; s < outputs; ++s) {
     const std::int64_t column = middle_of(s * kApart % outputs, outputs, p.n);

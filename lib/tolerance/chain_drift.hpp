@@ -16,12 +16,12 @@ namespace numcheck::tolerance {
 ///                           h the ulp of the sum: 2 u s on average 0.72 times (uniform in (0, 1]: 2.2 times the other
 ///                           term at k = 2^18, 18 times at 2^20)
 ///
-/// What the products' density is, only the operands tell. So the natural chain is replayed on 16 to 256 outputs, spread
+/// What the products' density is, only the operands tell. So the natural chain is replayed on 16 to 1024 outputs, spread
 /// over rows and columns. |mean(e / y)| counts if it exceeds 4 of its predicted standard deviations. Those are of products that
 /// are all rounded, though, and where products span many binades the sums of the lost ones are hidden among them. So the errors of
 /// steps whose product is below 16 to 32 ulps of the sum count on their own, which are few for products of one size:
 ///
-///   drift = max(|mean(e / y)|, |mean(e_small / y)| + 3 standard errors), each 0 unless it is beyond 4 and 2.5 of its own
+///   drift = max(|mean(e / y)|, |mean(e_small / y)| + 3 standard errors), each 0 unless it is beyond 4 and 1.5 of its own
 ///
 /// Other orders add shorter chains and so drift less.
 /// Where partial sums are subnormal, their spacing is 2^-149, and products that are alike are likewise rounded alike.

@@ -1,7 +1,9 @@
 #include "tolerance/relu_errors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "core/parallel.hpp"
 
@@ -12,7 +14,8 @@ void narrow_to_relu(const model::ErrorModel& model, std::span<const float> z, st
   constexpr std::size_t kChunk = std::size_t{1} << 14;
   constexpr double kUnit = 0x1p-24;       // of z, which is stored in FP32
   constexpr double kShort = 1 - 0x1p-20;  // A' is rounded to FP32, and B must not be negative
-  const double zero = -model.bound_absolute / model.bound_magnitude * kShort;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const double zero = std::max(-model.bound_absolute / model.bound_magnitude * kShort, -kLargest);
   core::parallel_chunks(z.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const auto a = static_cast<double>(magnitude[i]), sum = static_cast<double>(z[i]);

@@ -11,6 +11,7 @@
 #include "core/upward.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "tolerance/addend_errors.hpp"
 #include "tolerance/gelu_errors.hpp"
 #include "tolerance/largest_error.hpp"
@@ -165,8 +166,8 @@ void Expectation::narrow(const EvaluationContext& context, const model::ErrorMod
   const op::OutputValues& values = expected_values(context, port_);
   const std::size_t size = input_.magnitude.size();
   const bool has_function = given.gelu.has_value() || given.relu;
-  // The ports of a group's addends have names of their own.
-  const bool has_addends = tolerance::separates_addends(given) && context.prepared->c->op == &op::gemm();
+  const plan::Case& c = *context.prepared->c;
+  const bool has_addends = tolerance::separates_addends(given);
   if (size == 0 || (!has_function && !has_addends) || (has_function && values.argument.size() != size)) {
     return;
   }
@@ -179,9 +180,10 @@ void Expectation::narrow(const EvaluationContext& context, const model::ErrorMod
     if (!has_function) {
       sums.wide = input_.expected;
     }
-    const auto params = op::from_params<op::GemmParams>(context.prepared->c->params);
-    tolerance::separate_addends(given, tolerance::addends_of(params, context.prepared->rounding->operands), sums,
-                                bounds_, deviations_);
+    const op::GemmParams product = op::product_behind(*c.op, c.params, port_.name).value().params;
+    const std::vector<op::Operand> operands =
+        op::operands_behind(*c.op, context.prepared->rounding->operands, port_.name);
+    tolerance::separate_addends(given, tolerance::addends_of(product, operands), sums, bounds_, deviations_);
     own_model_ = tolerance::without_addends(given);
   }
   const model::ErrorModel& model = own_model_.has_value() ? *own_model_ : given;

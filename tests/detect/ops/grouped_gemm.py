@@ -7,15 +7,20 @@ UNWRITTEN = ["G0 pattern"]
 SIZES = {"group_m": "48+48+0+64+33", "group_n": "40+40+40+64+20", "group_k": "64+64+64+96+50"}
 
 
-def grouped(mode="bf16", distribution="normal", **params):
+def grouped(mode="bf16", distribution="normal", inputs=(), **params):
     """Two groups of equal shape, an empty one, a square one, and a last one of no even size."""
     return {
         "op": "grouped_gemm",
         "mode": mode,
         "backend": "sim",
         "params": {**SIZES, **params},
-        "inputs": {"distribution": distribution},
+        "inputs": {"distribution": distribution, **dict(inputs)},
     }
+
+
+# FP8 products are judged by their own terms, however large what is added to them.
+def beside(**inputs):
+    return grouped("fp8_e4m3", inputs=inputs, trans_b=True, beta=1, output="fp32")
 
 
 # The second of three has nothing to add up.
@@ -47,6 +52,8 @@ FAULTS = [
     ("group_products_rounded", grouped(beta=1), ["G1 bound", "G4 flips"]),
     ("group_products_rounded", grouped("fp16", beta=-1), ["G1 bound", "G4 flips"]),
     ("last_group_k_tail", grouped(beta=1, in_place=True), ["G1 bound"]),
+    ("last_group_k_tail", beside(c4={"distribution": "uniform", "low": 5e5, "high": 1e6}), ["G1 bound", "G2 rms"]),
+    ("group_off_by_one", beside(c0={"distribution": "normal", "sigma": 1e5}, c1={"distribution": "normal", "sigma": 1e5}), ["G1 bound"]),
     ("last_group_tf32", grouped("fp32"), SEEN),
     ("last_group_tf32", grouped("fp32_pedantic", group_m="64+32", group_n=32, group_k="64+1024"), SEEN),
 ]

@@ -1,6 +1,7 @@
 // What relu leaves of the errors of a sum.
 #include "tolerance/relu_errors.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -35,6 +36,12 @@ TEST(ReluErrors, sums_far_below_zero_leave_nothing_else) {
   EXPECT_GE(bound_of(model, element), 0);
   EXPECT_LT(bound_of(model, element), 1e-5);
   EXPECT_EQ(element.deviation, 0);
+}
+
+TEST(ReluErrors, what_is_left_of_sums_near_the_largest_number_is_finite) {
+  const Element element = narrowed(model_with(0.01, 2e37), {-3e38F, 1e38F, 3});
+  EXPECT_TRUE(std::isfinite(element.magnitude));
+  EXPECT_GE(bound_of(model_with(0.01, 2e37), element), 0);
 }
 
 TEST(ReluErrors, sums_that_may_be_positive_keep_their_bound) {
