@@ -43,6 +43,7 @@
 #include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
 #include "tolerance/grouped_gemm_model.hpp"
+#include "tolerance/moe_model.hpp"
 #include "tolerance/tracked_model.hpp"
 
 namespace numcheck::app {
@@ -107,7 +108,7 @@ const std::vector<Row>& table() {
       {OP(rope_fwd), &tolerance::tracked_error_model, {CUDA(rope_fwd), TE(rope_fwd), SIM(rope_fwd)}},
       {OP(rope_bwd), &tolerance::tracked_error_model, {CUDA(rope_bwd), TE(rope_bwd), SIM(rope_bwd)}},
       {OP(moe_permute), &tolerance::tracked_error_model, {CUDA(moe_permute), TE(moe_permute), SIM(moe_permute)}},
-      {OP(moe_unpermute), &tolerance::tracked_error_model, {CUDA(moe_unpermute), TE(moe_unpermute), SIM(moe_unpermute)}},
+      {OP(moe_unpermute), &tolerance::moe_unpermute_error_model, {CUDA(moe_unpermute), TE(moe_unpermute), SIM(moe_unpermute)}},
       {OP(router_topk), &tolerance::tracked_error_model, {CUDA(router_topk), TE(router_topk), SIM(router_topk)}},
       {OP(dropout_fwd), &tolerance::tracked_error_model, {CUDA(dropout_fwd), TE(dropout_fwd), SIM(dropout_fwd)}},
       {OP(dropout_bwd), &tolerance::tracked_error_model, {CUDA(dropout_bwd), TE(dropout_bwd), SIM(dropout_bwd)}},

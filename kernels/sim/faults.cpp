@@ -319,6 +319,10 @@ void plant_fault(std::string_view fault, const SimGemm& gemm, GemmTask& task) {
     task.epilogue.perturbation = perturbs_first_output(fault) ? perturbation : std::nullopt;
   } else if (!fault.empty()) {
     find_fault(fault).plant(gemm, task);
+    if (task.scales.parts == 1) {  // one scale, of however many products
+      const auto products = static_cast<std::int64_t>(task.schedule.k_order.size());
+      task.scales.products = std::max(task.scales.products, products);
+    }
   }
 }
 

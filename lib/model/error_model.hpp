@@ -193,7 +193,8 @@ struct ModelRequest {
   std::vector<double> others_max;      ///< largest finite |code| of each further operand
   const op::Operand* first = nullptr;  ///< the operands themselves; null if only their patterns are known
   const op::Operand* second = nullptr;
-  bool constant_inputs = false;  ///< every drawn input is a single repeated number
+  std::span<const op::Operand> operands;  ///< all of the case, rounded
+  bool constant_inputs = false;           ///< every drawn input is a single repeated number
   bool converted = false;      ///< y is the result for FP32 operands as the run converted them, not as they are stored
   AttentionRounding rounding;  ///< what the model of attention allows besides; nothing: what the mode promises
 };

@@ -12,6 +12,7 @@
 #include "core/strings.hpp"
 #include "op/gemm_exact.hpp"
 #include "op/gemm_scaling.hpp"
+#include "op/product_statistics.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -185,6 +186,7 @@ const Op& gemm() {
       .exact_inputs = &gemm_exact_inputs,
       .flops = &gemm_flops,
       .reduces_along_rows = &gemm_reduces_along_rows,
+      .statistics = kProductStatistics,
       .multiplies_matrices = true,
   };
   return op;

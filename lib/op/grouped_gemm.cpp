@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "op/gemm_exact.hpp"
+#include "op/product_statistics.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -256,14 +257,14 @@ bool is_product(const Op& op) {
 
 std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output) {
   if (&op == &gemm() && output == "d") {
-    return Product{from_params<GemmParams>(params), "a", "b", "d"};
+    return Product{from_params<GemmParams>(params), "a", "b", "c", "d"};
   }
   if (&op != &grouped_gemm() || group_port(output).port != "d") {
     return {};
   }
   const std::size_t group = group_port(output).group;
   return Product{products_of(from_params<GroupedGemmParams>(params)).at(group), name_in_group("a", group),
-                 name_in_group("b", group), output};
+                 name_in_group("b", group), name_in_group("c", group), output};
 }
 
 const Op& grouped_gemm() {
@@ -279,6 +280,7 @@ const Op& grouped_gemm() {
       .exact_plan = &grouped_exact_plan,
       .flops = &grouped_flops,
       .reduces_along_rows = &grouped_reduces_along_rows,
+      .statistics = kProductStatistics,
       .multiplies_matrices = true,
   };
   return op;

@@ -90,7 +90,7 @@ struct GroupPort {
 /// A product among an op's outputs.
 struct Product {
   GemmParams params;
-  std::string_view a, b, d;  ///< its ports
+  std::string_view a, b, c, d;  ///< its ports; c exists if beta is not 0
 };
 
 /// The product behind an output of `gemm` or `grouped_gemm`; nothing for other ops, and for ports that are no product.

@@ -41,6 +41,8 @@ struct Rounding {
   double reference_s = 0;                                   ///< what the values took; as soon as there are any
   std::promise<std::shared_ptr<const op::Values>> promise;
   std::shared_future<std::shared_ptr<const op::Values>> values;
+  /// Not those of the group, where rounding changes how large operands are (loses_size): then valid, and computed when first asked.
+  std::shared_future<std::shared_ptr<const op::Yardsticks>> yardsticks;
 };
 
 /// What is common to the cases of a group. Built by prepare_group, completed by compute_references.
@@ -140,6 +142,9 @@ void compute_references(Group& group, const RunPart& run_part);
 
 /// Before anybody waits for the group's yardsticks: they are computed by whoever asks for them first.
 void compute_yardsticks_on_demand(Group& group);
+
+/// Of every rounding that needs yardsticks of its own. Before anybody waits for them.
+void choose_yardsticks(Group& group);
 
 /// Waits until all promises that concern a case of this rounding are fulfilled, with values or exceptions.
 void wait_for_references(const Group& group, const Rounding& rounding);

@@ -255,6 +255,9 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
       static_cast<std::size_t>(output->elements()) > kTotalErrorSample) {
     group->total_sample = choose_sample(*output, kTotalErrorSample);
   }
+  if (!group->row->reference.tracked()) {
+    choose_yardsticks(*group);
+  }
   if (!group->row->reference.tracked() &&
       std::ranges::all_of(plan.cases, [&cases](std::size_t index) { return compares_bits(cases[index]); })) {
     compute_yardsticks_on_demand(*group);

@@ -8,6 +8,7 @@
 #include "core/dtype.hpp"
 #include "core/trace.hpp"
 #include "prepare/group.hpp"
+#include "prepare/lost_sizes.hpp"
 
 namespace numcheck::prepare {
 namespace {
@@ -60,6 +61,19 @@ std::shared_ptr<const op::Yardsticks> compute_yardsticks(const Group& group) {
 void compute_yardsticks_on_demand(Group& group) {
   group.yardsticks_on_demand = true;
   group.yardsticks = std::async(std::launch::deferred, [&group] { return compute_yardsticks(group); }).share();
+}
+
+void choose_yardsticks(Group& group) {
+  for (const std::shared_ptr<Rounding>& each : group.in_order) {
+    Rounding& rounding = *each;
+    if (!rounding.identity && loses_size(group.unrounded, rounding.operands)) {
+      rounding.yardsticks = std::async(std::launch::deferred, [&group, &rounding] {
+                              const core::Span span("yardsticks", "as rounded");
+                              const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
+                              return std::make_shared<const op::Yardsticks>(group.row->reference.yardsticks(request));
+                            }).share();
+    }
+  }
 }
 
 void compute_references(Group& group, const RunPart& run_part) {

@@ -21,6 +21,34 @@ const Members<worker::RunReport>& guard_members() {
   return members;
 }
 
+/// A tensor's declared and observed format.
+const Members<verdict::PortFormat>& format_members() {
+  using verdict::PortFormat;
+  static const Members<PortFormat> members = {
+      {"declared", text("format that it is stored in"),
+       [](const PortFormat& f) { return json(core::dtype_info(f.declared).name); }},
+      {"observed",
+       text("shortest of fp8_e5m2, fp8_e4m3, bf16, fp16, tf32 and the declared format that holds all that was seen; "
+            "empty "
+            "if there was nothing but zeros, infinities and NaN"),
+       [](const PortFormat& f) { return json(f.observed ? core::dtype_info(*f.observed).name : std::string_view()); }},
+      {"below_bf16",
+       real("share of these numbers that BF16 does not hold, because they have bits below its eight: the effective "
+            "storage "
+            "precision of FP32 parameters"),
+       [](const PortFormat& f) { return number(f.below_bf16); }},
+      {"seen", count("finite numbers, not 0, that were looked at: of up to 65536 elements"), &at<&PortFormat::seen>}};
+  return members;
+}
+
+json formats_json(const RunSource& source) {
+  json formats = json::object();
+  for (const verdict::PortFormat& format : source.result->formats) {
+    formats[format.port] = object_of(format_members(), format);
+  }
+  return formats;
+}
+
 json details_json(const worker::RunReport& run) {
   json details = json::object();
   for (const auto& [key, value] : run.details) {
@@ -126,6 +154,10 @@ const Members<RunSource>& run_members() {
       {"not_told",
        texts("mistakes in the op's formula that these inputs do not show: \"epsilon from ten times epsilon\""),
        [](const S& s) { return json(s.result->not_told); }},
+      {"formats",
+       described(map_of(rule_of(format_members())),
+                 "which formats its tensors of floating-point numbers need, by port"),
+       &formats_json},
       {"error", text("text of the error, if this algorithm failed to run"),
        [](const S& s) { return json(s.result->run.error); }},
       {"outputs", described(map_of(ref("output")), "each output by name, compared with the reference"), &outputs_json}};

@@ -194,11 +194,42 @@ void widen_for_patterns(const GemmRequest& g, model::ErrorModel& model) {
   model.slope_slack = std::numeric_limits<double>::infinity();
 }
 
+/// Share of a tensor of scales that are next to powers of two: they add few bits to what they multiply.
+double share_of_short_scales(std::span<const op::Operand> operands, std::string_view port) {
+  const op::Operand* scales = op::find_operand(operands, port);
+  if (scales == nullptr || scales->elements() == 0) {
+    return 1;
+  }
+  constexpr double kBits = 0x1p10;  // of a significand in [1, 2): FP32 has 2^23
+  const auto is_short = [](double scale) {
+    int exponent = 0;
+    const double significand = 2 * std::frexp(std::fabs(scale), &exponent) * kBits;
+    return scale == 0 || !std::isfinite(scale) || significand == std::floor(significand);
+  };
+  const std::span values(scales->data, scales->elements());
+  return static_cast<double>(std::ranges::count_if(values, is_short)) / static_cast<double>(values.size());
+}
+
+/// Sums that are multiplied by FP32 numbers of all bits have all bits.
+void add_spacing_of_scaled(const GemmRequest& g, model::ErrorModel& model) {
+  const double without = share_of_short_scales(g.request.operands, "a_scale_inv") *
+                         share_of_short_scales(g.request.operands, "b_scale_inv");
+  if (g.p.power_of_two || op::has_scales_in_products(g.p) || without > 0.1) {
+    return;
+  }
+  model.spacing = product_spacing(
+      g.request, g.p, {.scale = std::max(g.product_scale, std::abs(g.p.alpha)), .enlargement = g.enlargement()});
+  model.spacing->share.fill(without);
+}
+
 /// What the operands' own rounding leaves of their bits is known only where they are.
 void add_spacing(const GemmRequest& g, const model::Arithmetic& arithmetic, model::ErrorModel& model) {
   const bool converts = g.is_fp32_storage && !g.plain_fp32();
-  if (model.output != Dtype::fp32 || op::has_line_scales(g.p) ||
-      (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
+  if (model.output == Dtype::fp32 && op::has_line_scales(g.p)) {
+    add_spacing_of_scaled(g, model);
+    return;
+  }
+  if (model.output != Dtype::fp32 || (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
     return;
   }
   model.spacing =
@@ -206,7 +237,7 @@ void add_spacing(const GemmRequest& g, const model::Arithmetic& arithmetic, mode
                       {.unit = g.plain_fp32() ? 0 : accumulator_unit(arithmetic),
                        .chains = arithmetic.promoted ? static_cast<double>(g.p.k) / arithmetic.promotion_interval : 1,
                        .subnormal = subnormal_products(g),
-                       .scale = g.product_scale,
+                       .scale = std::max(g.product_scale, g.request.mode->scaled ? std::abs(g.p.alpha) : 0.0),
                        .enlargement = g.enlargement()});
   if (converts) {
     const bool truncates = g.operands == model::PrecisionClass::tf32_truncated;

@@ -54,8 +54,12 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
     model.reach = k / limit;
     return;
   }
-  model.overflow_magnitude = limit * std::min(1.0, facts.unit) / facts.enlargement;
-  const bool reaches = k * request.first_max * request.second_max * std::max(1.0, facts.scale) >= limit;
+  const double most = k * request.first_max * request.second_max;
+  const bool reaches = most * std::max(1.0, facts.scale) >= limit;
+  // Before they are multiplied by a small alpha, sums may overflow that do not after it. C and bias are never divided by it.
+  const double before = most * facts.scale / std::min(1.0, facts.unit);
+  const double unit = has_addend && before < limit ? 1 : std::min(1.0, facts.unit);
+  model.overflow_magnitude = limit * unit / facts.enlargement;
   const bool shortened = facts.fp32_storage && facts.operands != core::Dtype::fp32;
   // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).
   model.overflow_possible = shortened || has_addend || reaches || std::isfinite(model.operand_limit);

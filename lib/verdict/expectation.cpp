@@ -147,7 +147,9 @@ void Expectation::expect(const EvaluationContext& context, const model::ErrorMod
       ideal_ = own == nullptr ? std::span<const double>() : own->value.span();
     }
   } else if (!model.exact || wanted == Yardsticks::always) {
-    const auto* yardsticks = find_output(context.group->yardsticks.get()->outputs, values.port);
+    const prepare::Rounding& rounding = *context.prepared->rounding;
+    const auto& of_operands = rounding.yardsticks.valid() ? rounding.yardsticks : context.group->yardsticks;
+    const auto* yardsticks = find_output(of_operands.get()->outputs, values.port);
     if (yardsticks == nullptr) {
       throw core::InternalError("the reference has no yardsticks of output " + std::string(values.port));
     }

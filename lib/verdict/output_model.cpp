@@ -95,6 +95,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   const auto scale = prepared.scale.find(port.name);
   request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
   const std::vector<op::Operand>& operands = prepared.rounding->operands;
+  request.operands = operands;
   const std::vector<std::size_t> own = operands_of(prepared, port);
   const auto format_of = [expected](const op::Operand& operand) {  // the format in which it is multiplied
     return expected == model::PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;

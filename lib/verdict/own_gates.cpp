@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/trace.hpp"
 #include "verdict/decoded_outputs.hpp"
+#include "verdict/lost_updates.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/wrong_formulas.hpp"
 
@@ -89,7 +90,9 @@ void add_unmeasured(const plan::ToleranceSpec& wanted, const std::vector<op::Fin
 }  // namespace
 
 void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
-  if (context.group->row->reference.findings == nullptr) {
+  std::vector<op::Finding> findings = lost_updates(context);
+  if (context.group->row->reference.findings == nullptr && findings.empty() &&
+      context.prepared->c->tolerance.statistics.empty()) {
     return;
   }
   const core::Span span("own gates");
@@ -99,10 +102,12 @@ void judge_by_own_gates(const EvaluationContext& context, RunResult& result) {
       failed.push_back(output.port);
     }
   }
-  std::vector<op::Finding> findings =
-      context.streamed != nullptr
-          ? context.streamed->findings()
-          : findings_of(context, context.group->row->reference.findings, values_of_case(context));
+  if (context.group->row->reference.findings != nullptr) {
+    std::ranges::move(context.streamed != nullptr
+                          ? context.streamed->findings()
+                          : findings_of(context, context.group->row->reference.findings, values_of_case(context)),
+                      std::back_inserter(findings));
+  }
   add_unmeasured(context.prepared->c->tolerance, findings, result.outputs.front().criteria);
   for (op::Finding& finding : findings) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);

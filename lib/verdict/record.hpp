@@ -18,6 +18,7 @@
 #include "prepare/stage_times.hpp"
 #include "tolerance/judge.hpp"
 #include "tolerance/vacuity.hpp"
+#include "verdict/port_formats.hpp"
 #include "worker/execution.hpp"
 
 namespace numcheck::verdict {
@@ -81,6 +82,7 @@ struct RunResult {
   worker::RunReport run;
   model::PrecisionClass expected_class = model::PrecisionClass::native;
   std::vector<OutputResult> outputs;
+  std::vector<PortFormat> formats;
   Status status = Status::pass;
   std::string
       failing;  ///< the first failing gate: "d: G2 spread 5.8 > 3", and which pass left d if the case has several

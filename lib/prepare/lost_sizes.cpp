@@ -1,0 +1,68 @@
+#include "prepare/lost_sizes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace numcheck::prepare {
+namespace {
+
+constexpr double kKept = 0.8;
+
+/// Sums of squares before and after rounding.
+struct Energy {
+  double before = 0, after = 0;
+
+  void add(double x, double rounded) {
+    before += x * x;
+    after += rounded * rounded;
+  }
+  [[nodiscard]] bool is_lost() const { return std::isfinite(after) && !(after >= kKept * before); }
+};
+
+bool loses_size(const op::Operand& x, const op::Operand& rounded) {
+  const auto rows = static_cast<std::size_t>(x.batch * x.rows), cols = static_cast<std::size_t>(x.cols);
+  constexpr std::size_t kRows = 64;
+  std::atomic<bool> lost = false;
+  std::vector<std::vector<Energy>> columns((rows + kRows - 1) / kRows);
+  core::parallel_chunks(rows, kRows, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    std::vector<Energy>& sums = columns[chunk];
+    sums.resize(cols);
+    for (std::size_t r = begin; r < end; ++r) {
+      Energy row;
+      for (std::size_t c = 0; c < cols; ++c) {
+        const double from = x.data[r * cols + c] * x.scale, to = rounded.data[r * cols + c] * rounded.scale;
+        row.add(from, to);
+        sums[c].add(from, to);
+      }
+      lost = lost || row.is_lost();
+    }
+  });
+  for (std::size_t c = 0; c < cols && !lost; ++c) {
+    Energy column;
+    for (const std::vector<Energy>& sums : columns) {
+      column.before += sums[c].before;
+      column.after += sums[c].after;
+    }
+    lost = column.is_lost();
+  }
+  return lost;
+}
+
+}  // namespace
+
+bool loses_size(std::span<const op::Operand> unrounded, std::span<const op::Operand> rounded) {
+  return std::ranges::any_of(rounded, [unrounded](const op::Operand& operand) {
+    const op::Operand* before = op::find_operand(unrounded, operand.port);
+    const bool is_comparable = core::is_fp8(operand.dtype) && before != nullptr && before->data != nullptr &&
+                               operand.data != nullptr && before->elements() == operand.elements();
+    return is_comparable && loses_size(*before, operand);
+  });
+}
+
+}  // namespace numcheck::prepare

@@ -1,0 +1,59 @@
+#include "verdict/lost_updates.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "op/grouped_gemm.hpp"
+#include "op/product_statistics.hpp"
+#include "verdict/sampled_elements.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+std::size_t index_of(const prepare::PreparedCase& prepared, std::string_view name) {
+  return static_cast<std::size_t>(&op::port_named(prepared.ports, name) - prepared.ports.data());
+}
+
+bool adds_to_its_addend(const op::GemmParams& p) {
+  return p.beta == 1 && p.alpha != 0 && p.k > 0 && p.epilogue == "none" && !p.bias;
+}
+
+}  // namespace
+
+std::vector<op::Finding> lost_updates(const EvaluationContext& context) {
+  std::vector<op::Finding> findings;
+  const prepare::PreparedCase& prepared = *context.prepared;
+  for (const op::Port& port : prepared.ports) {
+    const std::optional<op::Product> product = op::product_behind(*prepared.c->op, prepared.c->params, port.name);
+    if (!product.has_value() || !adds_to_its_addend(product->params)) {
+      continue;
+    }
+    const std::size_t output = index_of(prepared, port.name), addend = index_of(prepared, product->c);
+    if (prepared.ports[addend].dtype != port.dtype) {
+      continue;
+    }
+    std::uint64_t seen = 0, same = 0;
+    for_sampled_elements(port, context.host[output].bytes, [&](double value, std::int64_t index) {
+      const double before = element_at(prepared.ports[addend], context.host[addend].bytes, index);
+      if (std::isfinite(before)) {
+        ++seen;
+        same += value == before ? 1 : 0;
+      }
+    });
+    if (seen > 0) {
+      const double share = static_cast<double>(same) / static_cast<double>(seen);
+      op::Finding finding{.name = std::string(op::kUpdatesLost), .port = std::string(port.name), .measured = share};
+      finding.text = fmt::format("{:.3g} % of {} elements are as they were in {}: what was added rounds away in {}",
+                                 100 * share, seen, product->c, core::dtype_info(port.dtype).name);
+      findings.push_back(finding);
+    }
+  }
+  return findings;
+}
+
+}  // namespace numcheck::verdict
