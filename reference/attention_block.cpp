@@ -139,6 +139,14 @@ bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
   return least < kLeastNormal || (least < kInfinity && !(all < kLargestSum));
 }
 
+bool AttentionBlock::may_overflow(std::int64_t i, std::int64_t channel) const {
+  constexpr double kLargestSum = 3e38;
+  const double scale = head_.problem.dropout().scale();
+  // No term exceeds the row's sum times the spread, because a weight is at most the root of one times that of the sum.
+  const double term = spread(i, channel) * std::max(1.0, rows_[static_cast<std::size_t>(i)].sum) * scale;
+  return std::isfinite(term) && term > kLargestSum;
+}
+
 double AttentionBlock::spread(std::int64_t i, std::int64_t channel) const {
   // Kept values are multiplied by the scale, whose square counts: the sums have it once.
   return std::sqrt(head_.problem.dropout().scale() * part(sums_.of_squares, i, channel));

@@ -40,6 +40,8 @@ class AttentionBlock {
   /// True if an infinite value has so small a weight that it may be rounded to 0, and 0 times infinity is NaN, or if finite
   /// ones may overflow before they are divided by the sum of weights, and infinity minus infinity is NaN as well.
   [[nodiscard]] bool may_be_nan(std::int64_t i, std::int64_t channel) const;
+  /// True if terms, with the scale of dropout, may overflow before they are divided by the sum of weights.
+  [[nodiscard]] bool may_overflow(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double spread(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double squares(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double fact(std::int64_t i, tolerance::AttentionFact which) const;

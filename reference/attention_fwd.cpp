@@ -71,7 +71,7 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
     const std::size_t at = place.output + static_cast<std::size_t>(c);
     if (head.values_only) {
       out.o.set(at, block.output(in_block, c));
-    } else if (block.may_be_nan(in_block, c)) {
+    } else if (block.may_be_nan(in_block, c) || block.may_overflow(in_block, c)) {
       out.o.set_undetermined(at, 0);
     } else {
       out.o.set(at, block.output(in_block, c), block.spread(in_block, c), block.squares(in_block, c));

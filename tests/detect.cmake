@@ -78,6 +78,8 @@ add_test(NAME detect_scales
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_scales.py")
 add_test(NAME detect_replayed_scale
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_replayed_scale.py")
+add_test(NAME detect_formats
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_formats.py")
 add_test(NAME detect_amax
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_amax.py")
 add_test(NAME detect_alternating_rows

@@ -97,9 +97,10 @@ struct ErrorModel {
   /// Or of addends: errors s (y - c) with |c| <= slope_addend have slopes within s sqrt(sum w c^2 / sum w y^2) of s. The smaller
   /// of the two counts. Infinite: not known.
   double slope_addend = 0;
-  double cancelled = 0;  ///< factor that turns A into the mean of a sum that other terms of y may cancel
-  double kappa = 3;      ///< limit of the rms of e / sqrt(V)
-  bool exact = false;    ///< exact leg: the output must equal RN(y) bit for bit
+  double slope_absolute = 0;  ///< what all elements may lose alike below the smallest number, whatever their size
+  double cancelled = 0;       ///< factor that turns A into the mean of a sum that other terms of y may cancel
+  double kappa = 3;           ///< limit of the rms of e / sqrt(V)
+  bool exact = false;         ///< exact leg: the output must equal RN(y) bit for bit
   std::string exact_because = "every partial sum is exact, so any order gives these bits";
   double output_scale = 1;
   core::Dtype output = core::Dtype::fp32;

@@ -89,7 +89,8 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
     model.var_second += unit * unit * enlarged * enlarged;
     model.var_value += unit * unit;
   }
-  model.bound_absolute = sum.star * k * star + (k + 4) * spacing * scale;
+  model.slope_absolute = (k + 4) * spacing * scale;
+  model.bound_absolute = sum.star * k * star + model.slope_absolute;
   model.var_absolute = (op::has_line_scales(g.p) ? 0 : sum.absolute * std::pow(largest * g.product_scale, 2)) +
                        (k + 4) / 12 * std::pow(spacing * scale, 2);
 }
@@ -147,6 +148,7 @@ void add_conversion(const GemmRequest& g, model::ErrorModel& model) {
   const double most_a = g.request.first_max * step;
   const double most_b = g.request.second_max * step;
   const auto k = static_cast<double>(g.products);
+  model.slope_absolute += k * (most_a + most_b) / 2;
   model.bound_absolute += k * (most_a + most_b) / 2;
   model.var_absolute += k * (most_a * most_a + most_b * most_b) / 12;
 }
@@ -232,12 +234,15 @@ void add_spacing(const GemmRequest& g, const model::Arithmetic& arithmetic, mode
   if (model.output != Dtype::fp32 || (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
     return;
   }
+  // Products of the two scales may be subnormal, or 0, before anything is multiplied by them.
+  const double codes = static_cast<double>(g.products) * g.request.first_max * g.request.second_max;
+  const double lost = g.request.mode->scaled ? codes * std::max(1.0, std::abs(g.p.alpha)) : 0;
   model.spacing =
       product_spacing(g.request, g.p,
                       {.unit = g.plain_fp32() ? 0 : accumulator_unit(arithmetic),
                        .chains = arithmetic.promoted ? static_cast<double>(g.p.k) / arithmetic.promotion_interval : 1,
                        .subnormal = subnormal_products(g),
-                       .scale = std::max(g.product_scale, g.request.mode->scaled ? std::abs(g.p.alpha) : 0.0),
+                       .scale = std::max(g.product_scale, lost),
                        .enlargement = g.enlargement()});
   if (converts) {
     const bool truncates = g.operands == model::PrecisionClass::tf32_truncated;
@@ -264,9 +269,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   model.nan_may_become_zero = g.p.epilogue == "relu";
   model.overflow_may_be_finite = g.p.epilogue == "relu" || port == "d_amax";
   add_accumulation(g, accumulation_of(g, arithmetic), model);
-  if (port == "d") {
-    set_addends(g, model);
-  }
+  set_addends(g, model);
   if (!g.plain_fp32() && g.products != 0) {
     add_lost_subnormals(request, g.p, arithmetic, g.product_scale, model);
   }

@@ -101,9 +101,7 @@ std::optional<double> slope_limit(const metric::Statistics& s, const model::Erro
   // Lost values have e = -y, a slope of -1; as the rms of e / sqrt(V) is at most kappa, their share of sum y^2 / V is
   // at most kappa^2 N.
   const double lost = model.lost_alike ? model.kappa * model.kappa / s.signal : 0;
-  // What is lost below the smallest number is lost by all elements alike where they have one sign, and y is next to nothing.
-  const double subnormal =
-      s.rms_expected > 0 && std::isfinite(model.bound_absolute) ? model.bound_absolute / s.rms_expected : 0;
+  const double subnormal = s.rms_expected > 0 ? model.slope_absolute / s.rms_expected : 0;
   const double tolerance = error + model.slope_slack + cancelled + shared + lost + subnormal;
   if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {
     return {};

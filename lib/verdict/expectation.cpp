@@ -182,9 +182,9 @@ void Expectation::narrow(const EvaluationContext& context, const model::ErrorMod
     if (!has_function) {
       sums.wide = input_.expected;
     }
-    const op::GemmParams product = op::product_behind(*c.op, c.params, port_.name).value().params;
-    const std::vector<op::Operand> operands =
-        op::operands_behind(*c.op, context.prepared->rounding->operands, port_.name);
+    const std::string_view output = port_.role == op::Role::amax ? port_.of : port_.name;
+    const op::GemmParams product = op::product_behind(*c.op, c.params, output).value().params;
+    const std::vector<op::Operand> operands = op::operands_behind(*c.op, context.prepared->rounding->operands, output);
     tolerance::separate_addends(given, tolerance::addends_of(product, operands), sums, bounds_, deviations_);
     own_model_ = tolerance::without_addends(given);
   }

@@ -48,8 +48,10 @@ std::vector<op::Finding> lost_updates(const EvaluationContext& context) {
     if (seen > 0) {
       const double share = static_cast<double>(same) / static_cast<double>(seen);
       op::Finding finding{.name = std::string(op::kUpdatesLost), .port = std::string(port.name), .measured = share};
-      finding.text = fmt::format("{:.3g} % of {} elements are as they were in {}: what was added rounds away in {}",
-                                 100 * share, seen, product->c, core::dtype_info(port.dtype).name);
+      finding.text =
+          same == 0 ? fmt::format("none of {} elements is as it was in {}", seen, product->c)
+                    : fmt::format("{:.3g} % of {} elements are as they were in {}: what was added rounds away in {}",
+                                  100 * share, seen, product->c, core::dtype_info(port.dtype).name);
       findings.push_back(finding);
     }
   }

@@ -60,6 +60,19 @@ EXCHANGED = {**case("attention_fwd", "fp32", "large_mean",
 # The sum has no products, but C.
 ADDEND = gemm("fp32", k=10313, params={"alpha": 0, "beta": 1, "bias": True}, sigma=1e10)
 
+# A small alpha divides no addend, so that none comes near overflow.
+LARGE_ADDEND = gemm("fp32", m=32, n=32, params={"trans_b": True, "alpha": 1e-10, "beta": 1e30})
+LARGE_BIAS = gemm("bf16", params={"bias": True, "alpha": 1e-10}, bias={"distribution": "normal", "sigma": 1e29})
+ZERO_PRODUCTS = gemm("tf32", "constant", m=32, n=32, k=16, params={"alpha": -1e-10, "beta": 1e30, "bias": True}, value=0,
+                     c={"distribution": "structured", "period": 64})
+# Codes are 448 at most, whatever they were before they were rounded.
+SATURATED = [gemm("fp8_e4m3", k=256, params={"trans_b": True, "scaling": scaling}, sigma=10000) for scaling in ("outer_vector", "1x128_1x128")]
+# Scales leave no zeros at the end.
+SCALED = gemm("fp8_e4m3", k=256, params={"trans_b": True, "scaling": "1x128_1x128", "output": "fp32"})
+SCALED_RELU = gemm("fp8_e4m3", k=256, params={"trans_b": True, "scaling": "outer_vector", "output": "fp32", "epilogue": "relu"})
+# The largest output is nearly the largest addend.
+AMAX = gemm("fp8_e4m3", k=256, params={"output": "fp8_e4m3", "beta": 1}, sigma=0.001, c={"distribution": "normal"})
+
 # What used to pass: the fault, and the case that excused it.
 GARBAGE = [
     ("all_zero", SOFTMAX),
@@ -82,6 +95,13 @@ GARBAGE = [
     ("inf_written", NEAR_THE_LARGEST),
     ("element_zero", EXCHANGED),
     ("perturb_all=1e-5", ADDEND),
+    ("inf_written", LARGE_ADDEND),
+    ("inf_written", LARGE_BIAS),
+    ("nan_written", ZERO_PRODUCTS),
+    *((fault, saturated) for saturated in SATURATED for fault in ("element_zero", "bit_flip", "perturb_all=0.02")),
+    ("tf32_output_in_fp32", SCALED),
+    ("bf16_output_in_fp32", SCALED_RELU),
+    ("perturb_amax=0.018", AMAX),
 ]
 # Right results that prove nothing, and why.
 EMPTY = [

@@ -29,6 +29,21 @@ constexpr std::array kStages = {"inputs", "device", "reference", "yardsticks", "
 constexpr std::size_t kMaxShown = 10;  // reasons; the report has all of them
 constexpr std::size_t kSlowest = 5;    // cases shown with metrics and stage times
 
+/// "formats: a fp32 (99.6 % below bf16)  b fp32 holds bf16"; empty if the record has none.
+std::string formats_line(const json& run) {
+  std::string text;
+  const json formats = run.value("formats", json::object());
+  for (const auto& [port, format] : formats.items()) {
+    const auto declared = format.at("declared").get<std::string>(), observed = format.at("observed").get<std::string>();
+    const double below = number_value(format.at("below_bf16"));
+    text += fmt::format("  {} {}{}", port, declared,
+                        !observed.empty() && observed != declared ? " holds " + observed
+                        : declared == "fp32" && below > 0         ? fmt::format(" ({:.3g} % below bf16)", 100 * below)
+                                                                  : "");
+  }
+  return text.empty() ? "" : "        formats:" + text + "\n";
+}
+
 std::string metric_lines(const json& record) {
   std::string text;
   for (const json& run : record.at("runs")) {
@@ -41,6 +56,7 @@ std::string metric_lines(const json& record) {
     if (const std::string words = not_told_text(run); !words.empty()) {
       text += fmt::format("        {}\n", words);
     }
+    text += formats_line(run);
     for (const auto& [port, output] : run.at("outputs").items()) {
       const json& m = output.at("metrics");
       const std::string judged = judged_text(m);

@@ -123,6 +123,8 @@ def of_sums():
         ]
     yield from [
         Row("unreduced_split_k", gemm("fp16"), ["G1 bound"]),
+        Row("duplicated_k_block", gemm("fp8_e4m3", k=256, scaling="outer_vector"), ["G1 bound"]),
+        Row("doubled_split_head", gemm("fp8_e4m3", k=256, scaling="outer_vector"), ["G1 bound"]),
         Row("tf32x3_in_core", plain("fp32", k=1024), ["G2 rms"], also="G3 slope"),
         Row("tf32x3_in_core", gemm("fp32", k=4096), ["G2 rms", "G3 slope"]),
         Row("scale_1_01", gemm("fp16_acc16", m=128, n=128, k=4096), ["G3 slope"]),
