@@ -142,7 +142,7 @@ bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
 bool AttentionBlock::may_overflow(std::int64_t i, std::int64_t channel) const {
   constexpr double kLargestSum = 3e38;
   const double scale = head_.problem.dropout().scale();
-  // No term exceeds the row's sum times the spread, because a weight is at most the root of one times that of the sum.
+  // With p = weight / sum <= sqrt(p), neither a term nor a partial sum exceeds the row's sum times the spread.
   const double term = spread(i, channel) * std::max(1.0, rows_[static_cast<std::size_t>(i)].sum) * scale;
   return std::isfinite(term) && term > kLargestSum;
 }

@@ -1,4 +1,4 @@
-// A tile of 128 x 128 elements in the registers of a block of threads, and its way to and from memory. A thread has four
+// A tile of 128 x 128 elements, or of 32 x 128, in the registers of a block of threads, and its way to and from memory. A thread has four
 // rows of eight columns; sixteen neighbouring lanes share rows, the two halves of a warp and all warps share columns.
 #pragma once
 

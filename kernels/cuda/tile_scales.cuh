@@ -19,6 +19,7 @@ struct Tiling {
   static constexpr int height = warps * kRowsOfWarp;
   static constexpr int per_multiprocessor = 1024 / threads;
 };
+
 /// The scale of one block: stores it, and gives what its elements are multiplied by.
 template <class In, class Out, Blocks kBlocks>
 __device__ __forceinline__ float make_scale(const BlockQuantizeLaunch& p, const BlockCodes& layout, float amax,

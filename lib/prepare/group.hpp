@@ -41,7 +41,7 @@ struct Rounding {
   double reference_s = 0;                                   ///< what the values took; as soon as there are any
   std::promise<std::shared_ptr<const op::Values>> promise;
   std::shared_future<std::shared_ptr<const op::Values>> values;
-  /// Not those of the group, where rounding changes how large operands are (loses_size): then valid, and computed when first asked.
+  /// Its own yardsticks, if rounding changes how large operands are (loses_size); not valid otherwise. Computed when first asked for.
   std::shared_future<std::shared_ptr<const op::Yardsticks>> yardsticks;
 };
 

@@ -25,25 +25,34 @@ struct Energy {
   [[nodiscard]] bool is_lost() const { return std::isfinite(after) && !(after >= kKept * before); }
 };
 
-bool loses_size(const op::Operand& x, const op::Operand& rounded) {
-  const auto rows = static_cast<std::size_t>(x.batch * x.rows), cols = static_cast<std::size_t>(x.cols);
+/// Of one matrix of a batch, row-major.
+struct Matrices {
+  const double* before;
+  const double* after;
+  double before_scale, after_scale;
+  std::size_t rows, cols;
+};
+
+bool loses_size(const Matrices& m) {
   constexpr std::size_t kRows = 64;
   std::atomic<bool> lost = false;
-  std::vector<std::vector<Energy>> columns((rows + kRows - 1) / kRows);
-  core::parallel_chunks(rows, kRows, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+  std::vector<std::vector<Energy>> columns((m.rows + kRows - 1) / kRows);
+  core::parallel_chunks(m.rows, kRows, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
     std::vector<Energy>& sums = columns[chunk];
-    sums.resize(cols);
+    sums.resize(m.cols);
     for (std::size_t r = begin; r < end; ++r) {
       Energy row;
-      for (std::size_t c = 0; c < cols; ++c) {
-        const double from = x.data[r * cols + c] * x.scale, to = rounded.data[r * cols + c] * rounded.scale;
+      for (std::size_t c = 0; c < m.cols; ++c) {
+        const double from = m.before[r * m.cols + c] * m.before_scale, to = m.after[r * m.cols + c] * m.after_scale;
         row.add(from, to);
         sums[c].add(from, to);
       }
-      lost = lost || row.is_lost();
+      if (row.is_lost()) {
+        lost = true;
+      }
     }
   });
-  for (std::size_t c = 0; c < cols && !lost; ++c) {
+  for (std::size_t c = 0; c < m.cols && !lost; ++c) {
     Energy column;
     for (const std::vector<Energy>& sums : columns) {
       column.before += sums[c].before;
@@ -52,6 +61,17 @@ bool loses_size(const op::Operand& x, const op::Operand& rounded) {
     lost = column.is_lost();
   }
   return lost;
+}
+
+bool loses_size(const op::Operand& x, const op::Operand& rounded) {
+  const auto rows = static_cast<std::size_t>(x.rows), cols = static_cast<std::size_t>(x.cols);
+  for (std::size_t batch = 0; batch < static_cast<std::size_t>(x.batch); ++batch) {
+    const std::size_t first = batch * rows * cols;
+    if (loses_size({x.data + first, rounded.data + first, x.scale, rounded.scale, rows, cols})) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace

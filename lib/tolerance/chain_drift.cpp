@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 
 #include "tolerance/product_terms.hpp"
 
@@ -60,7 +61,7 @@ struct Totals {
   }
 
   [[nodiscard]] double drift(double outputs) const {
-    constexpr double kErrors = 3, kSeen = 1.5;
+    constexpr double kErrors = 3, kSeen = 2.5;
     // Independent errors would have a sum with the variance `predicted`.
     const double whole = errors * errors > kAccident * kAccident * predicted ? std::fabs(errors) / outputs : 0;
     const double mean = small / outputs;
@@ -71,16 +72,27 @@ struct Totals {
 
 }  // namespace
 
+OutputPlace replayed_output(std::int64_t s, std::int64_t m, std::int64_t n) {
+  constexpr double kGoldenRatio = 0.6180339887498949;
+  const std::int64_t count = m * n;
+  auto step = std::max<std::int64_t>(1, static_cast<std::int64_t>(kGoldenRatio * static_cast<double>(count)));
+  while (std::gcd(step, count) != 1) {
+    ++step;
+  }
+  // s < 1024, and a product has less than 2^50 outputs.
+  const std::int64_t index = s * step % count;
+  return {index / n, index % n};
+}
+
 double chain_drift(const op::GemmParams& p, const op::Operand& a, const op::Operand& b) {
   if (p.m == 0 || p.n == 0 || p.k == 0) {
     return 0;
   }
   const std::int64_t outputs = std::min(std::clamp(kSteps / p.k, kFewest, kMost), p.m * p.n);
-  constexpr std::int64_t kApart = 1031;  // a prime above kMost: rows meet columns from all over the matrix, each once
   Totals totals;
   for (std::int64_t s = 0; s < outputs; ++s) {
-    const std::int64_t column = middle_of(s * kApart % outputs, outputs, p.n);
-    totals.add(replay(row_of(p, a, middle_of(s, outputs, p.m)), column_of(p, b, column), p.k));
+    const OutputPlace place = replayed_output(s, p.m, p.n);
+    totals.add(replay(row_of(p, a, place.row), column_of(p, b, place.column), p.k));
   }
   return totals.drift(static_cast<double>(outputs));
 }

@@ -1,6 +1,8 @@
 // The error of a long FP32 chain that no independence explains: replayed on a few outputs.
 #pragma once
 
+#include <cstdint>
+
 #include "op/gemm.hpp"
 #include "op/reference.hpp"
 
@@ -21,10 +23,18 @@ namespace numcheck::tolerance {
 /// are all rounded, though, and where products span many binades the sums of the lost ones are hidden among them. So the errors of
 /// steps whose product is below 16 to 32 ulps of the sum count on their own, which are few for products of one size:
 ///
-///   drift = max(|mean(e / y)|, |mean(e_small / y)| + 3 standard errors), each 0 unless it is beyond 4 and 1.5 of its own
+///   drift = max(|mean(e / y)|, |mean(e_small / y)| + 3 standard errors), each 0 unless it is beyond 4 and 2.5 of its own
 ///
 /// Other orders add shorter chains and so drift less.
 /// Where partial sums are subnormal, their spacing is 2^-149, and products that are alike are likewise rounded alike.
 [[nodiscard]] double chain_drift(const op::GemmParams& params, const op::Operand& a, const op::Operand& b);
+
+struct OutputPlace {
+  std::int64_t row = 0, column = 0;
+};
+
+/// The output of an m x n product that is replayed as number s < m n: no two are the same, because the drift takes their errors for
+/// independent, and they are spread over rows and columns.
+[[nodiscard]] OutputPlace replayed_output(std::int64_t s, std::int64_t m, std::int64_t n);
 
 }  // namespace numcheck::tolerance

@@ -89,8 +89,9 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
     model.var_second += unit * unit * enlarged * enlarged;
     model.var_value += unit * unit;
   }
-  model.slope_absolute = (k + 4) * spacing * scale;
-  model.bound_absolute = sum.star * k * star + model.slope_absolute;
+  const double subnormal = (k + 4) * spacing * scale;
+  model.slope_absolute = g.accumulates_fp16() ? 0 : subnormal;  // sums in FP16 are hardly ever all below 2^-14
+  model.bound_absolute = sum.star * k * star + subnormal;
   model.var_absolute = (op::has_line_scales(g.p) ? 0 : sum.absolute * std::pow(largest * g.product_scale, 2)) +
                        (k + 4) / 12 * std::pow(spacing * scale, 2);
 }
@@ -196,6 +197,12 @@ void widen_for_patterns(const GemmRequest& g, model::ErrorModel& model) {
   model.slope_slack = std::numeric_limits<double>::infinity();
 }
 
+/// Products of the two scales may be subnormal, or 0, before anything is multiplied by them: so many times 2^-149 are lost.
+double lost_by_scales(const GemmRequest& g) {
+  const double codes = static_cast<double>(g.products) * g.request.first_max * g.request.second_max;
+  return g.request.mode->scaled ? codes * std::max(1.0, std::abs(g.p.alpha)) : 0;
+}
+
 /// Share of a tensor of scales that are next to powers of two: they add few bits to what they multiply.
 double share_of_short_scales(std::span<const op::Operand> operands, std::string_view port) {
   const op::Operand* scales = op::find_operand(operands, port);
@@ -220,7 +227,7 @@ void add_spacing_of_scaled(const GemmRequest& g, model::ErrorModel& model) {
     return;
   }
   model.spacing = product_spacing(
-      g.request, g.p, {.scale = std::max(g.product_scale, std::abs(g.p.alpha)), .enlargement = g.enlargement()});
+      g.request, g.p, {.scale = std::max(g.product_scale, lost_by_scales(g)), .enlargement = g.enlargement()});
   model.spacing->share.fill(without);
 }
 
@@ -234,15 +241,12 @@ void add_spacing(const GemmRequest& g, const model::Arithmetic& arithmetic, mode
   if (model.output != Dtype::fp32 || (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
     return;
   }
-  // Products of the two scales may be subnormal, or 0, before anything is multiplied by them.
-  const double codes = static_cast<double>(g.products) * g.request.first_max * g.request.second_max;
-  const double lost = g.request.mode->scaled ? codes * std::max(1.0, std::abs(g.p.alpha)) : 0;
   model.spacing =
       product_spacing(g.request, g.p,
                       {.unit = g.plain_fp32() ? 0 : accumulator_unit(arithmetic),
                        .chains = arithmetic.promoted ? static_cast<double>(g.p.k) / arithmetic.promotion_interval : 1,
                        .subnormal = subnormal_products(g),
-                       .scale = std::max(g.product_scale, lost),
+                       .scale = std::max(g.product_scale, lost_by_scales(g)),
                        .enlargement = g.enlargement()});
   if (converts) {
     const bool truncates = g.operands == model::PrecisionClass::tf32_truncated;

@@ -56,7 +56,7 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
   }
   const double most = k * request.first_max * request.second_max;
   const bool reaches = most * std::max(1.0, facts.scale) >= limit;
-  // Before they are multiplied by a small alpha, sums may overflow that do not after it. C and bias are never divided by it.
+  // Sums that a small alpha makes finite may overflow before it is applied. C and bias are never multiplied by it.
   const double before = most * facts.scale / std::min(1.0, facts.unit);
   const double unit = has_addend && before < limit ? 1 : std::min(1.0, facts.unit);
   model.overflow_magnitude = limit * unit / facts.enlargement;

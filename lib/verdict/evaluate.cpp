@@ -284,7 +284,9 @@ RunResult judged(EvaluationContext& context, const worker::RunReport& run, doubl
     }
   }
   judge_by_own_gates(context, result);
-  result.formats = port_formats(prepared, context.host);
+  if (!context.gates_only) {
+    result.formats = port_formats(prepared, context.host);
+  }
   decide_status(result, prepared.ports, context.prepared->c->tolerance);
   result.not_told = not_told(result.outputs);
   if (!context.gates_only) {

@@ -47,11 +47,4 @@ void for_sampled_elements(const op::Port& port, std::span<const std::byte> bytes
   }
 }
 
-double element_at(const op::Port& port, std::span<const std::byte> bytes, std::int64_t index) {
-  double value = 0;
-  const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
-  core::decode(bytes.subspan(offset_of(port, index), width), port.dtype, {&value, 1});
-  return value;
-}
-
 }  // namespace numcheck::verdict

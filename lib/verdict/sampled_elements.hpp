@@ -16,7 +16,4 @@ namespace numcheck::verdict {
 void for_sampled_elements(const op::Port& port, std::span<const std::byte> bytes,
                           const std::function<void(double value, std::int64_t index)>& use);
 
-/// The same for an element of that index.
-[[nodiscard]] double element_at(const op::Port& port, std::span<const std::byte> bytes, std::int64_t index);
-
 }  // namespace numcheck::verdict

@@ -10,6 +10,7 @@
 #include "mini_run.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
+#include "op/product_statistics.hpp"
 
 namespace numcheck::detect {
 namespace {
@@ -148,7 +149,8 @@ TEST(Shortcuts, a_rounded_product_is_named_and_only_in_place_excused) {
       EXPECT_EQ(result.status, in_place ? verdict::Status::warn : verdict::Status::fail) << mode;
       EXPECT_NE(result.failing.find(in_place ? "C is added, in place" : "G1 bound"), std::string::npos)
           << result.failing;
-      const std::vector<op::Finding>& findings = result.outputs.front().findings;
+      std::vector<op::Finding> findings = result.outputs.front().findings;
+      std::erase_if(findings, [](const op::Finding& finding) { return finding.name == op::kUpdatesLost; });
       ASSERT_EQ(findings.size(), in_place ? 2U : 1U) << mode;
       EXPECT_EQ(findings.front().name, "product_rounded_before_c");
       shares.push_back(findings.front().measured);

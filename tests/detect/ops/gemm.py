@@ -128,6 +128,7 @@ def of_sums():
         Row("tf32x3_in_core", plain("fp32", k=1024), ["G2 rms"], also="G3 slope"),
         Row("tf32x3_in_core", gemm("fp32", k=4096), ["G2 rms", "G3 slope"]),
         Row("scale_1_01", gemm("fp16_acc16", m=128, n=128, k=4096), ["G3 slope"]),
+        Row("scale_1_01", gemm("fp16_acc16", m=128, n=128, k=4096, inputs={"sigma": 0.03}), ["G3 slope"]),
         Row("fp16_accumulation", long("bf16", output="fp32"), ["G1 bound"], also="G2 rms"),
         Row("fp16_accumulation", plain("fp16", k=512), ["G1 bound"], also="G4 flips"),
         Row("fp16_accumulation", gemm("fp16", output="fp32"), ["G1 bound", "G2 rms"]),

@@ -1,7 +1,10 @@
 // Long sums of one sign: errors that no independence explains, in products and in tracked sums.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -114,6 +117,37 @@ TEST(TrackedSum, has_the_drift_of_equal_terms_only_where_there_is_one) {
   std::mt19937 engine(1);
   const auto random = [&](std::size_t) { return static_cast<float>(engine()) * 0x1p-32F; };
   EXPECT_NEAR(sum_of(4096, random).first, 1, 0.05) << "nothing is added to the moment of ordinary terms";
+}
+
+TEST(ReplayedOutputs, are_spread_and_all_different) {
+  constexpr std::int64_t kMost = 1024;
+  for (const auto& [m, n] : {std::pair{32, 32},
+                             {16, 16},
+                             {64, 64},
+                             {128, 64},
+                             {31, 33},
+                             {4096, 8},
+                             {1, 2000},
+                             {2000, 1},
+                             {300, 7},
+                             {4096, 4096}}) {
+    const std::int64_t outputs = std::min<std::int64_t>(kMost, std::int64_t{m} * n);
+    std::set<std::pair<std::int64_t, std::int64_t>> places;
+    std::set<std::int64_t> rows, columns;
+    for (std::int64_t s = 0; s < outputs; ++s) {
+      const OutputPlace place = replayed_output(s, m, n);
+      ASSERT_LT(place.row, m);
+      ASSERT_LT(place.column, n);
+      places.emplace(place.row, place.column);
+      rows.insert(place.row);
+      columns.insert(place.column);
+    }
+    EXPECT_EQ(places.size(), static_cast<std::size_t>(outputs)) << m << " x " << n;
+    EXPECT_GE(static_cast<double>(rows.size()), 0.6 * static_cast<double>(std::min<std::int64_t>(m, outputs)))
+        << m << " x " << n;
+    EXPECT_GE(static_cast<double>(columns.size()), 0.6 * static_cast<double>(std::min<std::int64_t>(n, outputs)))
+        << m << " x " << n;
+  }
 }
 
 }  // namespace
