@@ -257,10 +257,9 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
   }
   if (!group->row->reference.tracked()) {
     choose_yardsticks(*group);
-  }
-  if (!group->row->reference.tracked() &&
-      std::ranges::all_of(plan.cases, [&cases](std::size_t index) { return compares_bits(cases[index]); })) {
-    compute_yardsticks_on_demand(*group);
+    if (std::ranges::all_of(plan.cases, [&cases](std::size_t index) { return compares_bits(cases[index]); })) {
+      compute_yardsticks_on_demand(*group);
+    }
   }
   if (group->streams) {
     builder.finish(first);

@@ -25,19 +25,20 @@ struct Energy {
   [[nodiscard]] bool is_lost() const { return std::isfinite(after) && !(after >= kKept * before); }
 };
 
-/// Of one matrix of a batch, row-major.
-struct Matrices {
+/// A matrix of a batch before and after it was rounded, row-major.
+struct RoundedMatrix {
   const double* before;
   const double* after;
   double before_scale, after_scale;
   std::size_t rows, cols;
 };
 
-bool loses_size(const Matrices& m) {
-  constexpr std::size_t kRows = 64;
+bool loses_size(const RoundedMatrix& m) {
+  constexpr std::size_t kFewestRows = 64, kMostChunks = 32;  // each chunk has sums of all columns
+  const std::size_t rows = std::max(kFewestRows, (m.rows + kMostChunks - 1) / kMostChunks);
   std::atomic<bool> lost = false;
-  std::vector<std::vector<Energy>> columns((m.rows + kRows - 1) / kRows);
-  core::parallel_chunks(m.rows, kRows, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+  std::vector<std::vector<Energy>> columns((m.rows + rows - 1) / rows);
+  core::parallel_chunks(m.rows, rows, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
     std::vector<Energy>& sums = columns[chunk];
     sums.resize(m.cols);
     for (std::size_t r = begin; r < end; ++r) {
