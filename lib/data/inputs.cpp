@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -110,6 +111,19 @@ double absolute_max(std::span<const double> values) {
     partial[chunk] = core::largest_finite(values.subspan(begin, end - begin));
   });
   return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
+}
+
+double absolute_min(std::span<const double> values) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
+  std::vector<double> partial(chunks, kNone);
+  core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    for (const double value : values.subspan(begin, end - begin)) {
+      const double size = std::fabs(value);
+      partial[chunk] = size > 0 && size < partial[chunk] ? size : partial[chunk];
+    }
+  });
+  return partial.empty() ? kNone : *std::ranges::min_element(partial);
 }
 
 namespace {

@@ -25,6 +25,8 @@ struct ExactRole {
 
 /// Largest finite |value|; 0 for an empty span. Parallel.
 [[nodiscard]] double absolute_max(std::span<const double> values);
+/// Smallest |value| that is not 0; infinite if there is none. Parallel.
+[[nodiscard]] double absolute_min(std::span<const double> values);
 
 /// Rounds the values to the port's format and lays them out (ld, batch stride, offset): bytes of Port::extent_bytes().
 /// With scale != 1 the code is sat(RN(RN32(value * scale))), as TransformerEngine quantises. Padding is filled with

@@ -188,6 +188,8 @@ struct ModelRequest {
   double second_scale = 1;
   double first_max = 0;  ///< largest finite |code| of the operands
   double second_max = 0;
+  double first_min = 0;  ///< smallest |code| that is not 0; 0: not known
+  double second_min = 0;
   data::Pattern first_pattern;
   data::Pattern second_pattern;
   bool others_ordered = false;         ///< a further operand is constant or structured (data::Order)

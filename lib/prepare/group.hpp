@@ -37,8 +37,10 @@ struct Rounding {
   std::vector<PackedOperand> packed;        ///< of such a group; parallel to operands, empty where these have numbers
   std::shared_ptr<const RowOperands> rows;  ///< the same, of such a group
   std::map<std::string, double, std::less<>> largest_code;  ///< per input port: max |code|
-  bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
-  double reference_s = 0;                                   ///< what the values took; as soon as there are any
+  std::map<std::string, double, std::less<>>
+      smallest_code;       ///< min |code| that is not 0, where all codes were looked at
+  bool identity = true;    ///< every port is FP32: equal to the unrounded inputs
+  double reference_s = 0;  ///< what the values took; as soon as there are any
   std::promise<std::shared_ptr<const op::Values>> promise;
   std::shared_future<std::shared_ptr<const op::Values>> values;
   /// Its own yardsticks, if rounding changes how large operands are (loses_size); not valid otherwise. Computed when first asked for.

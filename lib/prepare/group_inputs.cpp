@@ -123,6 +123,7 @@ void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const S
       const core::Span span("load", port.name);
       auto loaded = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes));
       largest = data::absolute_max(loaded->span());
+      rounding.smallest_code[std::string(port.name)] = data::absolute_min(loaded->span());
       values = values == nullptr ? nullptr : std::move(loaded);
     }
   }

@@ -69,6 +69,13 @@ FakeValues fake_sign_flipped(const CertificateData& data) {
   return replace_finite(data, [](std::size_t, double y) { return -y; });
 }
 
+FakeValues fake_enlarged(const CertificateData& data) {
+  constexpr double kTenth = 0.1;
+  const double steps = 4 * core::dtype_info(data.port.dtype).unit_roundoff;
+  const double factor = 1 + std::max(kTenth, steps);
+  return replace_finite(data, [factor](std::size_t, double y) { return factor * y; });
+}
+
 FakeValues fake_noise(const CertificateData& data) {
   const double rms = std::sqrt(mean_of(data, [](double y) { return y * y; }));
   const std::vector<double> xi = normals(data.expected.size(), 1);

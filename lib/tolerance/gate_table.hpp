@@ -24,6 +24,7 @@ enum class Gate : std::uint8_t {
   lattice,
   homogeneity,
   block_slope,
+  line_factor,
   replayed_scale,
   replayed_amax,
   block_rms,

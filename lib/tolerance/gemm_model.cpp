@@ -50,16 +50,23 @@ Accumulation accumulation_of(const GemmRequest& g, const model::Arithmetic& arit
   return either_of(fused_accumulation(arithmetic, g.products, fraction_bits), chain);
 }
 
-/// A* exceeds A by at most this per product: products with a subnormal operand are aligned by the format's smallest
-/// exponent.
-double subnormal_products(const GemmRequest& g) {
+/// Products with a subnormal operand are aligned by the format's smallest exponent; those with 0 are not.
+struct SubnormalProducts {
+  double excess = 0;   ///< by which A* exceeds A at most, per product
+  double largest = 0;  ///< of such products, as they are aligned
+};
+
+SubnormalProducts subnormal_products(const GemmRequest& g) {
   if (op::has_line_scales(g.p)) {
-    return 0;  // A has them: the scales of other rows and blocks say nothing of them
+    return {};  // A has them: the scales of other rows and blocks say nothing of them
   }
-  const double smallest_a = std::ldexp(1.0, core::dtype_info(g.first).emin);
-  const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
-  const double star = smallest_a * g.request.second_max + smallest_b * g.request.first_max + smallest_a * smallest_b;
-  return star * g.product_scale;
+  const auto aligned_at = [](core::Dtype format, double least) {
+    const double normal = std::ldexp(1.0, core::dtype_info(format).emin);
+    return least < normal ? normal : 0;
+  };
+  const double of_a = aligned_at(g.first, g.request.first_min), of_b = aligned_at(g.second, g.request.second_min);
+  const double with_a = of_a * g.request.second_max, with_b = of_b * g.request.first_max;
+  return {(with_a + with_b + of_a * of_b) * g.product_scale, std::max(with_a, with_b) * g.product_scale};
 }
 
 void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::ErrorModel& model) {
@@ -73,10 +80,7 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
   model.slope_coherent = -sum.slope_coherent;
   model.slope_slack = sum.slope_slack;
 
-  const double smallest_a = std::ldexp(1.0, core::dtype_info(g.first).emin);
-  const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
-  const double largest = std::max(smallest_a * g.request.second_max, smallest_b * g.request.first_max);
-  const double star = subnormal_products(g);
+  const SubnormalProducts aligned = subnormal_products(g);
   const auto k = static_cast<double>(g.products);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
   // Of the sums that are rounded to it: with their scales, or before they are multiplied by them.
@@ -91,9 +95,8 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
   }
   const double subnormal = (k + 4) * spacing * scale;
   model.slope_absolute = g.accumulates_fp16() ? 0 : subnormal;  // sums in FP16 are hardly ever all below 2^-14
-  model.bound_absolute = sum.star * k * star + subnormal;
-  model.var_absolute = (op::has_line_scales(g.p) ? 0 : sum.absolute * std::pow(largest * g.product_scale, 2)) +
-                       (k + 4) / 12 * std::pow(spacing * scale, 2);
+  model.bound_absolute = sum.star * k * aligned.excess + subnormal;
+  model.var_absolute = sum.absolute * std::pow(aligned.largest, 2) + (k + 4) / 12 * std::pow(spacing * scale, 2);
 }
 
 /// FP8's accumulators keep 14 bits, FP32 addends 24.
@@ -245,7 +248,7 @@ void add_spacing(const GemmRequest& g, const model::Arithmetic& arithmetic, mode
       product_spacing(g.request, g.p,
                       {.unit = g.plain_fp32() ? 0 : accumulator_unit(arithmetic),
                        .chains = arithmetic.promoted ? static_cast<double>(g.p.k) / arithmetic.promotion_interval : 1,
-                       .subnormal = subnormal_products(g),
+                       .subnormal = subnormal_products(g).excess,
                        .scale = std::max(g.product_scale, lost_by_scales(g)),
                        .enlargement = g.enlargement()});
   if (converts) {

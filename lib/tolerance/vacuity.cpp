@@ -57,6 +57,7 @@ class Certifier {
         [this] { return conclude("tile_zeroed", fake_tile_zeroed(data_, *input_.port)); },
         [this] { return missing_tail(); },
         [this] { return conclude_random("noise", fake_noise(data_)); },
+        [this] { return conclude_random("enlarged", fake_enlarged(data_)); },
     };
     makers.emplace_back([this] { return conclude("constant", fake_constant(data_)); });
     if (!core::is_integer(data_.port.dtype)) {

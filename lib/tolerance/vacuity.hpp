@@ -11,7 +11,7 @@ namespace numcheck::tolerance {
 
 struct Fake {
   std::string name;  ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
-                     ///< "coarser_format", "nan", "infinity", "constant", op::Finding::fake, or op::Mistake::name
+                     ///< "enlarged", "coarser_format", "nan", "infinity", "constant", op::Finding::fake, or op::Mistake::name
   /// not_told: a mistake in the formula that these inputs do not show; it does not make the verdict mean less of the rest.
   enum class Outcome { rejected, accepted, dropped, not_told } outcome = Outcome::rejected;
   std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), why it was dropped, or op::Mistake::text
@@ -44,6 +44,7 @@ struct Certificate {
 ///   last_k_block                the values without the last min(64, ceil(k/2)) products: input.missing_tail, or else
 ///                               y - f y - sqrt(f (1-f) S2) xi with f the block's share of k and xi normal
 ///   noise                       rms(y) xi
+///   enlarged                    1.1 y; in 8 bits (1 + 4 u) y, which is two steps of the format
 ///   coarser_format              the expected values rounded to the first of tf32, bf16, fp8_e4m3, fp8_e5m2 whose rms
 ///                               of e / sqrt(V) exceeds 2 kappa; not in the exact leg
 ///
@@ -51,9 +52,9 @@ struct Certificate {
 ///
 /// In the others, elements that are not finite in the reference stay as they are. A fake is dropped if it equals the
 /// rounded reference, unless the only elements in which it may differ are not judged; if it is none of zeros,
-/// sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at most 1); if it is noise or
-/// last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it is coarser_format and G2
-/// judges no rms (has_rms).
+/// sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at most 1); if it is noise,
+/// enlarged or last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it is coarser_format
+/// and G2 judges no rms (has_rms).
 ///
 /// A wrong formula whose result passes is reported as not told.
 [[nodiscard]] Certificate certify(const metric::CompareInput& input, std::span<const WrongFormula> formulas = {});

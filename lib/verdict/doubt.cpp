@@ -33,6 +33,11 @@ bool judged_by_bounds(const OutputResult& output) {
          has(output.criteria, tolerance::gate_name(tolerance::Gate::bound), &tolerance::Criterion::name);
 }
 
+bool larger_within_error(const OutputResult& output) {
+  return std::ranges::any_of(output.certificate.fakes,
+                             [](const tolerance::Fake& fake) { return fake.name == "enlarged" && fake.within_error; });
+}
+
 /// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".
 std::string reasons_of(const metric::Statistics& s) {
   const bool single = s.elements == 1;
@@ -95,6 +100,9 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
     return fmt::format(
         "{}: a relative L2 error of {:.3g} is within the bounds, so the output holds little of the result", output.port,
         s.arithmetic.rel_l2);
+  }
+  if (is_main && larger_within_error(output)) {
+    return output.port + ": numbers larger by a tenth are within the predicted error, so passing proves little";
   }
   const double least = wanted.min_judged.value_or(kMinJudged);
   if (s.judged() >= least) {

@@ -19,6 +19,7 @@
 #include "verdict/declared_rounding.hpp"
 #include "verdict/doubt.hpp"
 #include "verdict/exact_bits.hpp"
+#include "verdict/line_factors.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
 #include "verdict/own_gates.hpp"
@@ -85,6 +86,9 @@ void judge_by_slow_gates(const EvaluationContext& context, const worker::RunRepo
   }
   if (std::optional<tolerance::Criterion> replayed = judge_replayed_amax(context, run, compared, model)) {
     output.criteria.push_back(*std::move(replayed));
+  }
+  if (std::optional<tolerance::Criterion> lines = judge_line_factors(context, compared, model, output.statistics)) {
+    output.criteria.push_back(*std::move(lines));
   }
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
     output.criteria.push_back(check_whole_output(context, compared.port(), compared.bytes()));

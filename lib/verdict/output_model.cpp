@@ -101,6 +101,10 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     return expected == model::PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
   };
   const auto largest = [&](std::size_t i) { return prepared.rounding->largest_code.find(operands[i].port)->second; };
+  const auto smallest = [&](std::size_t i) {
+    const auto known = prepared.rounding->smallest_code.find(operands[i].port);
+    return known == prepared.rounding->smallest_code.end() ? 0.0 : known->second;
+  };
   const auto largest_scale = [&](const op::Operand& operand) {
     const auto codes = std::ranges::find(prepared.ports, operand.port, &op::Port::name);
     return codes == prepared.ports.end() || codes->scaled_by.empty()
@@ -112,6 +116,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     request.first = &first;
     request.first_scale = largest_scale(first);
     request.first_max = largest(own[0]);
+    request.first_min = smallest(own[0]);
     request.first_pattern = data::pattern_of(c.inputs.of(first.port), format_of(first));
   }
   if (own.size() > 1) {
@@ -119,6 +124,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     request.second = &second;
     request.second_scale = largest_scale(second);
     request.second_max = largest(own[1]);
+    request.second_min = smallest(own[1]);
     request.second_pattern = data::pattern_of(c.inputs.of(second.port), format_of(second));
   }
   for (std::size_t at = 2; at < own.size(); ++at) {

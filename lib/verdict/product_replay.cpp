@@ -6,7 +6,6 @@
 
 #include "core/codec.hpp"
 #include "model/product.hpp"
-#include "op/field.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -47,19 +46,24 @@ bool blocks_cut(const op::GemmParams& p) {
 
 }  // namespace
 
-bool is_replayable(const EvaluationContext& context, const worker::RunReport& run, const model::ErrorModel& model) {
+std::optional<op::Product> replayable_product(const EvaluationContext& context, const worker::RunReport& run,
+                                              const model::ErrorModel& model, std::string_view output) {
   const plan::Case& c = *context.prepared->c;
-  if (c.op != &op::gemm() || model.exact || run.rounding.slices > 1 || context.judged == PrecisionClass::unknown) {
-    return false;
+  if (model.exact || run.rounding.slices > 1 || context.judged == PrecisionClass::unknown) {
+    return {};
   }
-  const auto p = op::from_params<op::GemmParams>(c.params);
+  std::optional<op::Product> product = op::product_behind(*c.op, c.params, output);
+  if (!product.has_value()) {
+    return {};
+  }
+  const op::GemmParams& p = product->params;
   const bool emulated = c.mode->compute == op::Compute::emulated_bf16x9 && context.device->sm >= 100;
-  return p.epilogue == "none" && p.beta == 0 && !p.bias && p.m > 0 && p.n > 0 && p.k > 0 && !emulated;
+  const bool is_sum = p.epilogue == "none" && p.beta == 0 && !p.bias && p.m > 0 && p.n > 0 && p.k > 0;
+  return is_sum && !emulated ? std::move(product) : std::nullopt;
 }
 
-model::Schedule replayed_schedule(const EvaluationContext& context, int split_k) {
+model::Schedule replayed_schedule(const EvaluationContext& context, const op::GemmParams& p, int split_k) {
   const op::Mode& requested = *context.prepared->c->mode;
-  const auto p = op::from_params<op::GemmParams>(context.prepared->c->params);
   split_k = blocks_cut(p) ? 1 : split_k;
   const bool fp32 = context.judged == PrecisionClass::fp32;
   if (fp32 || context.arithmetic == model::MatrixArithmetic::fp32_chain) {
@@ -69,18 +73,21 @@ model::Schedule replayed_schedule(const EvaluationContext& context, int split_k)
   return model::gemm_schedule(context.device->sm, mode, op::gemm_promotes(p, requested), true, split_k);
 }
 
-ProductReplay::ProductReplay(const EvaluationContext& context, const worker::RunReport& run, Place place)
-    : p_(op::from_params<op::GemmParams>(context.prepared->c->params)),
+ProductReplay::ProductReplay(const EvaluationContext& context, const worker::RunReport& run, const op::Product& product,
+                             Place place)
+    : p_(product.params),
       place_(std::move(place)),
       a_emin_(core::dtype_info(context.prepared->c->mode->first).emin),
       b_emin_(core::dtype_info(context.prepared->c->mode->second).emin) {
-  load_operands(context, run);
+  load_operands(context, run, product);
 }
 
-void ProductReplay::load_operands(const EvaluationContext& context, const worker::RunReport& run) {
+void ProductReplay::load_operands(const EvaluationContext& context, const worker::RunReport& run,
+                                  const op::Product& product) {
   const op::Mode& mode = *context.prepared->c->mode;
   const model::OperandConversion conversion = conversion_of(context, run);
-  const model::MatrixView a = view_of(context, "a", place_.batch), b = view_of(context, "b", place_.batch);
+  const model::MatrixView a = view_of(context, product.a, place_.batch);
+  const model::MatrixView b = view_of(context, product.b, place_.batch);
   const auto k = static_cast<std::size_t>(p_.k);
   a_ = core::Buffer<float>(place_.rows.size() * k);
   b_ = core::Buffer<float>(k * place_.columns.size());
@@ -93,7 +100,10 @@ void ProductReplay::load_operands(const EvaluationContext& context, const worker
     scales_ = model::load_line_scales(p_, stored, place_.rows, place_.columns);
   } else if (mode.scaled) {
     const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
-    factor_ *= static_cast<float>(operands[0].scale) * static_cast<float>(operands[1].scale);
+    const auto scale_of = [&operands](std::string_view port) {
+      return static_cast<float>(op::find_operand(operands, port)->scale);
+    };
+    factor_ *= scale_of(product.a) * scale_of(product.b);
   }
 }
 

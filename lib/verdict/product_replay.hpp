@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -12,7 +14,7 @@
 #include "model/line_scales.hpp"
 #include "model/operand_image.hpp"
 #include "model/schedule.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "verdict/comparison.hpp"
 #include "worker/execution.hpp"
 
@@ -21,12 +23,15 @@ namespace numcheck::verdict {
 /// Slices of k that libraries cut unasked.
 inline constexpr std::array kReplayedSplits = {1, 2, 3, 4, 5, 6, 7, 8};
 
-/// Whether nothing but a factor comes between the sums and the output, and the arithmetic is that of one instruction.
-[[nodiscard]] bool is_replayable(const EvaluationContext& context, const worker::RunReport& run,
-                                 const model::ErrorModel& model);
+/// The product behind an output, if nothing but a factor comes between its sums and the output, and the arithmetic is that of
+/// one instruction.
+[[nodiscard]] std::optional<op::Product> replayable_product(const EvaluationContext& context,
+                                                            const worker::RunReport& run,
+                                                            const model::ErrorModel& model, std::string_view output);
 
 /// The schedule of this run's products if k is cut into so many slices.
-[[nodiscard]] model::Schedule replayed_schedule(const EvaluationContext& context, int split_k);
+[[nodiscard]] model::Schedule replayed_schedule(const EvaluationContext& context, const op::GemmParams& params,
+                                                int split_k);
 
 /// Sums of one matrix of the batch, where some of its rows meet some of its columns.
 class ProductReplay {
@@ -35,7 +40,8 @@ class ProductReplay {
     std::int64_t batch = 0;
     std::vector<std::int64_t> rows, columns;
   };
-  ProductReplay(const EvaluationContext& context, const worker::RunReport& run, Place place);
+  ProductReplay(const EvaluationContext& context, const worker::RunReport& run, const op::Product& product,
+                Place place);
 
   [[nodiscard]] const Place& place() const noexcept { return place_; }
   [[nodiscard]] std::size_t size() const noexcept { return place_.rows.size() * place_.columns.size(); }
@@ -46,7 +52,7 @@ class ProductReplay {
   [[nodiscard]] std::vector<double> exact_row(std::size_t i) const;
 
  private:
-  void load_operands(const EvaluationContext& context, const worker::RunReport& run);
+  void load_operands(const EvaluationContext& context, const worker::RunReport& run, const op::Product& product);
 
   op::GemmParams p_;
   Place place_;

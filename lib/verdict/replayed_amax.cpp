@@ -11,8 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
-#include "op/field.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "tolerance/gate_table.hpp"
 #include "tolerance/replayed_scale.hpp"
 #include "verdict/product_replay.hpp"
@@ -23,9 +22,9 @@ namespace {
 constexpr std::int64_t kOutputs = 32, kFewest = 8;
 constexpr std::int64_t kTerms = std::int64_t{1} << 22;  // of all outputs, per schedule
 
-/// Of the product's output that the amax describes.
-std::span<const double> values_of(const EvaluationContext& context) {
-  const auto d = std::ranges::find(context.prepared->ports, std::string_view("d"), &op::Port::name);
+/// Of an output.
+std::span<const double> values_of(const EvaluationContext& context, std::string_view output) {
+  const auto d = std::ranges::find(context.prepared->ports, output, &op::Port::name);
   return expected_values(context, *d).value.span();
 }
 
@@ -63,12 +62,16 @@ struct Errors {
 std::optional<tolerance::Criterion> judge_replayed_amax(const EvaluationContext& context, const worker::RunReport& run,
                                                         const ComparedPort& compared, const model::ErrorModel& model) {
   const op::Port& port = compared.port();
-  if (port.role != op::Role::amax || !is_replayable(context, run, model) || !context.group->sample.all() ||
-      !std::isfinite(model.slope_slack) || model.rows_agree || model.columns_agree) {
+  if (port.role != op::Role::amax || !context.group->sample.all() || !std::isfinite(model.slope_slack) ||
+      model.rows_agree || model.columns_agree) {
     return {};
   }
-  const auto p = op::from_params<op::GemmParams>(context.prepared->c->params);
-  const std::span<const double> y = values_of(context);
+  const std::optional<op::Product> product = replayable_product(context, run, model, port.of);
+  if (!product.has_value()) {
+    return {};
+  }
+  const op::GemmParams& p = product->params;
+  const std::span<const double> y = values_of(context, port.of);
   const std::int64_t count = std::min({kOutputs, kTerms / p.k, std::ssize(y)});
   if (count < kFewest || !std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) {
     return {};
@@ -77,11 +80,12 @@ std::optional<tolerance::Criterion> judge_replayed_amax(const EvaluationContext&
   std::vector<ProductReplay> replays;
   for (const std::size_t at : chosen) {
     const auto flat = static_cast<std::int64_t>(at);
-    replays.emplace_back(context, run, ProductReplay::Place{flat / (p.m * p.n), {flat / p.n % p.m}, {flat % p.n}});
+    replays.emplace_back(context, run, *product,
+                         ProductReplay::Place{flat / (p.m * p.n), {flat / p.n % p.m}, {flat % p.n}});
   }
   double deviation = 0;
   for (const int split_k : kReplayedSplits) {
-    const model::Schedule schedule = replayed_schedule(context, split_k);
+    const model::Schedule schedule = replayed_schedule(context, p, split_k);
     Errors errors;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       errors.add(std::fabs(replays[i].replayed(schedule).front() - y[chosen[i]]));

@@ -7,8 +7,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
-#include "op/field.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "tolerance/replayed_scale.hpp"
 #include "verdict/product_replay.hpp"
 
@@ -77,17 +76,18 @@ std::vector<tolerance::ReplayedOutput> outputs_of(const ProductReplay& replay, c
 
 std::optional<tolerance::Criterion> judge_replayed_scale(const EvaluationContext& context, const worker::RunReport& run,
                                                          const ComparedPort& compared, const model::ErrorModel& model) {
-  if (compared.port().name != "d" || !is_replayable(context, run, model)) {
+  const std::optional<op::Product> product = replayable_product(context, run, model, compared.port().name);
+  if (!product.has_value()) {
     return {};
   }
-  const auto p = op::from_params<op::GemmParams>(context.prepared->c->params);
-  const ProductReplay replay(context, run, spread_place(p));
+  const op::GemmParams& p = product->params;
+  const ProductReplay replay(context, run, *product, spread_place(p));
   std::vector<tolerance::ReplayedOutput> outputs = outputs_of(replay, compared, p, model.output_scale);
   if (!tolerance::are_telling(outputs)) {
     return {};
   }
   for (const int split_k : kReplayedSplits) {
-    const model::Schedule schedule = replayed_schedule(context, split_k);
+    const model::Schedule schedule = replayed_schedule(context, p, split_k);
     const std::vector<double> replayed = replay.replayed(schedule);
     for (std::size_t n = 0; n < outputs.size(); ++n) {
       outputs[n].replayed = replayed[n];

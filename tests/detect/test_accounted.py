@@ -73,6 +73,11 @@ SCALED_RELU = gemm("fp8_e4m3", k=256, params={"trans_b": True, "scaling": "outer
 # The largest output is nearly the largest addend.
 AMAX = gemm("fp8_e4m3", k=256, params={"output": "fp8_e4m3", "beta": 1}, sigma=0.001, c={"distribution": "normal"})
 
+# Beside one extreme number all other codes of A are 0, which aligns no products.
+LONE_CODE = {**gemm("fp8_e4m3", "specials", m=242, n=148, k=256, fraction=1e-4,
+                    params={"trans_a": True, "trans_b": True, "bias": True, "output": "fp16"},
+                    b={"distribution": "uniform", "low": 5e-31, "high": 1.05e-29}), "seed": 1313348474}
+
 # What used to pass: the fault, and the case that excused it.
 GARBAGE = [
     ("all_zero", SOFTMAX),
@@ -102,6 +107,8 @@ GARBAGE = [
     ("tf32_output_in_fp32", SCALED),
     ("bf16_output_in_fp32", SCALED_RELU),
     ("perturb_amax=0.018", AMAX),
+    ("perturb_all=0.1", LONE_CODE),
+    ("bit_flip", LONE_CODE),
 ]
 # Right results that prove nothing, and why.
 EMPTY = [

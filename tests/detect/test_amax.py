@@ -24,6 +24,8 @@ CAUGHT = [
     ("d_amax", "G5 amax", 2.4e-2, gemm("fast")),
     ("d_amax", "G5 amax", 4.2e-2, gemm("fast", k=4096)),
     ("d_amax", "G5 amax", 4e-3, gemm(m=40, batch=5, trans_a=True, trans_b=False, alpha=-1.7)),
+    ("d1_amax", "G5 amax", 2.4e-3, case("grouped_gemm", "fp8_e4m3", group_m="0+128", group_n=128, group_k=1024, trans_b=True,
+                                        output="fp8_e4m3")),
     ("y_amax", "G2 max", 4e-6, case("rmsnorm_fwd", "bf16", rows=128, hidden=256, output="fp8_e4m3")),
 ]
 

@@ -34,6 +34,16 @@ def attention(op, mode, **params):
     return case(op, mode, **{"batches": 2, "heads": 4, "sq": 256, "sk": 256, "d": 64, **params})
 
 
+def of_one_sign(k, output, **params):
+    sizes = {"m": 256, "n": 512, "k": k, "trans_b": True, "accumulate": "split", **params}
+    return {**case("gemm", "fp8_e4m3", output=output, **sizes), "inputs": {"distribution": "uniform", "low": 0, "high": 1}}
+
+
+# Promoted sums of one sign lose some 6e-4 of all elements, and may lose far more.
+FACTORS = [(part, of_one_sign(k, output)) for part in ("row", "tile") for k in (256, 1024) for output in ("fp32", "bf16")]
+FACTORS.append(("row", of_one_sign(512, "bf16", batch=3)))
+
+
 # In the whole output 1.3e-3 is seen of BF16.
 BLOCKS = [
     ("tile", 6e-4, attention("attention_fwd", "bf16")),
@@ -54,6 +64,16 @@ class Groups(PlantsFaults):
                 self.assertEqual(first_failing(run), "block slope")
         for result in self.run_cases([planted for *_, planted in BLOCKS], SIM, code=0).values():
             self.assertEqual(result["status"], "pass", result["reason"])
+
+    def test_a_wrong_factor_of_a_part_of_sums_of_one_sign_is_caught(self):
+        for part, planted in FACTORS:
+            with self.subTest(part=part, params=planted["params"]):
+                results = self.run_cases([planted], SIM, "--inject", f"perturb_{part}=3e-3", code=1)
+                (run,) = results[key(planted)]["runs"]
+                self.assertEqual(first_failing(run), "line factor")
+        for result in self.run_cases([planted for _, planted in FACTORS], SIM, code=0).values():
+            (gate,) = [gate for gate in result["runs"][0]["outputs"]["d"]["criteria"] if gate["name"] == "line factor"]
+            self.assertLess(3 * gate["measured"], gate["limit"])
 
     def test_rows_that_hardly_differ_are_one(self):
         """Scores of 1e-3 and a power of two of keys: all rows of dv are nearly the same, and rounded alike."""
