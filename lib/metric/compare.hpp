@@ -182,12 +182,17 @@ struct Statistics {
   double slope_flip_se = 0, slope_flip_drift = 0, slope_flip_step = 0;
   double slope_clusters = 0;  ///< how many rows, or columns, its measured standard error comes from; 0: not known
   double signal = 0;          ///< mean of y^2 / V
-  double copies = 1;          ///< outputs per independent error, if the model says that rows or columns agree
-  double spread_ulps = 0;     ///< standard deviation of y in ulps of its rms, of those that are not 0
-  double coherence = 0;       ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
-  double addend = 0;          ///< sqrt(sum w c^2 / sum w y^2), c = model::ErrorModel::slope_addend
-  double intercept = 0;       ///< mean of e, in units of rms(y)
-  double toward_zero = 0;     ///< fraction of the elements with an error that err toward zero
+  /// Mean of p y^2 / V, where p is the part of y that the same rounding may take of many elements (model::ErrorModel::lost_alike); not
+  /// part of compare(), and infinite where it is not known.
+  double lost = std::numeric_limits<double>::infinity();
+  /// sum w |y c| / sum w y^2 with the c of each element, instead of `addend`; like `lost`.
+  double known_addend = std::numeric_limits<double>::infinity();
+  double copies = 1;       ///< outputs per independent error, if the model says that rows or columns agree
+  double spread_ulps = 0;  ///< standard deviation of y in ulps of its rms, of those that are not 0
+  double coherence = 0;    ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
+  double addend = 0;       ///< sqrt(sum w c^2 / sum w y^2), c = model::ErrorModel::slope_addend
+  double intercept = 0;    ///< mean of e, in units of rms(y)
+  double toward_zero = 0;  ///< fraction of the elements with an error that err toward zero
   std::uint64_t rounding_elements = 0;  ///< |U| of G4
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))

@@ -59,6 +59,7 @@ struct Conversion {
 /// What gelu, applied to a sum z last, adds to its errors: at most bound |z|.
 struct GeluErrors {
   double bound = 0;
+  double added = std::numeric_limits<double>::infinity();  ///< the largest magnitude of what z is besides the product
 };
 
 /// What of a product's B and V is its accumulator's own: addends are no part of its A and y. Set where that is far more than

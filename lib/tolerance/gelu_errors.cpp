@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
+#include <vector>
 
+#include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "core/upward.hpp"
 #include "tolerance/output_reduction.hpp"
@@ -47,6 +50,25 @@ double own_error(double z, double most, const model::GeluErrors& errors) {
   return (errors.bound - kUnit * (kMostTerms - std::min(terms, kMostTerms))) * size + errors.bound * most;
 }
 
+/// z^2 phi(z), or what is next to it by tanh: z / 2 (1 - t^2) w' z.
+double curved_part(double z) {
+  const double half = gate_of(tanh_argument(z));
+  return 2 * z * z * half * (1 - half) * kRoot * (1 + 3 * kCubic * z * z);
+}
+
+/// V of an output.
+double variance_of(const model::ErrorModel& model, double y, float magnitude, float deviation) {
+  const double a = static_cast<double>(magnitude), s = static_cast<double>(deviation);
+  const bool is_short = core::dtype_info(model.output).storage_bytes < 4;
+  const double ulp = is_short ? core::ulp(y * model.output_scale, model.output) / model.output_scale : 0;
+  return model.var_second * s * s + model.var_magnitude * a * a + model.var_value * y * y + model.var_absolute +
+         ulp * ulp / 12;
+}
+
+struct SlopeSums {
+  double lost = 0, addend = 0, signal = 0;
+};
+
 }  // namespace
 
 void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, std::span<float> magnitude,
@@ -72,6 +94,38 @@ void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, st
       deviation[i] = core::upward(std::sqrt(s * s + model.var_magnitude / model.var_second * (a - kept) * (a + kept)));
     }
   });
+}
+
+std::optional<GeluSlopes> slopes_of_gelu(const model::ErrorModel& model, const GeluOutputs& outputs) {
+  const std::size_t size = outputs.y.size();
+  if (!model.gelu.has_value() || size == 0 || outputs.z.size() != size || outputs.magnitude.size() != size) {
+    return {};
+  }
+  constexpr std::size_t kPerTask = std::size_t{1} << 14;
+  std::vector<SlopeSums> parts((size + kPerTask - 1) / kPerTask);
+  core::parallel_chunks(size, kPerTask, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double z = static_cast<double>(outputs.z[i]), y = std::fabs(outputs.y[i]);
+      const double variance = variance_of(model, y, outputs.magnitude[i], outputs.deviation[i]);
+      if (!std::isfinite(z) || y == 0 || !std::isfinite(variance)) {
+        continue;
+      }
+      const double addend = curved_part(z) + gelu_slope(z) * model.gelu->added;
+      parts[chunk].lost += std::min(1.0, own_error(z, 0, *model.gelu) / y) * y * y / variance;
+      parts[chunk].addend += addend * y / variance;
+      parts[chunk].signal += y * y / variance;
+    }
+  });
+  SlopeSums all;
+  for (const SlopeSums& part : parts) {
+    all.lost += part.lost;
+    all.addend += part.addend;
+    all.signal += part.signal;
+  }
+  if (!(all.signal > 0) || !std::isfinite(all.signal) || !std::isfinite(all.addend)) {
+    return {};
+  }
+  return GeluSlopes{.lost = all.lost / static_cast<double>(size), .addend = all.addend / all.signal};
 }
 
 }  // namespace numcheck::tolerance

@@ -1,6 +1,7 @@
 // Errors of a product whose epilogue is gelu, element by element.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "model/error_model.hpp"
@@ -18,5 +19,26 @@ namespace numcheck::tolerance {
 /// `z` as op::OutputValues::argument; `magnitude` and `deviation` have A and sqrt(S2) on entry, A' and sqrt(S2') on return.
 void narrow_to_gelu(const model::ErrorModel& model, std::span<const float> z, std::span<float> magnitude,
                     std::span<float> deviation);
+
+/// Outputs y = gelu(z), and the A, S2 and V that they are compared with; V has the output's rounding, ulp(y)^2 / 12, where it is shorter
+/// than FP32.
+struct GeluOutputs {
+  std::span<const float> z;
+  std::span<const double> y;
+  std::span<const float> magnitude, deviation;
+};
+
+/// What slopes of e on y may come from besides the errors' own.
+struct GeluSlopes {
+  /// Mean of y^2 / V min(1, own(z) / |y|): the roundings of 1 + tanh take that much alike, since it is 0 or one of a few numbers
+  /// for many z.
+  double lost = 0;
+  /// sum |y| c / V / sum y^2 / V: an error s (z - a) of z, where a is added to the product, is one of s (y + z^2 phi(z) - a gelu'(z)),
+  /// so that c <= z^2 phi(z) + |a gelu'(z)|. By tanh, z^2 phi(z) is next to the same.
+  double addend = 0;
+};
+
+/// Nothing for a model without gelu, and if some V is 0.
+[[nodiscard]] std::optional<GeluSlopes> slopes_of_gelu(const model::ErrorModel& model, const GeluOutputs& outputs);
 
 }  // namespace numcheck::tolerance

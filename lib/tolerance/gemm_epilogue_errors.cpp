@@ -8,16 +8,21 @@
 namespace numcheck::tolerance {
 namespace {
 
-/// The largest |c| of errors s (y - c), where s P is the product's error. A sum is P + c; of gelu, z gelu'(z) = y + z^2 phi(z),
-/// by tanh next to the same.
-double largest_addend(const GemmRequest& g) {
+/// The largest magnitude of what is added to the product; infinite if it is not known.
+double most_added(const GemmRequest& g) {
   const auto addends = static_cast<std::size_t>((g.p.beta != 0 ? 1 : 0) + (g.p.bias ? 1 : 0));
   if (g.request.others_max.size() < addends) {
     return std::numeric_limits<double>::infinity();
   }
   std::size_t next = 0;
-  double most = g.p.beta != 0 ? std::abs(g.p.beta) * g.request.others_max[next++] : 0;
-  most += g.p.bias ? g.request.others_max[next] : 0;
+  const double of_c = g.p.beta != 0 ? std::abs(g.p.beta) * g.request.others_max[next++] : 0;
+  return of_c + (g.p.bias ? g.request.others_max[next] : 0);
+}
+
+/// The largest |c| of errors s (y - c), where s P is the product's error. A sum is P + c; of gelu, z gelu'(z) = y + z^2 phi(z),
+/// by tanh next to the same.
+double largest_addend(const GemmRequest& g) {
+  const double most = most_added(g);
   constexpr double kSteepest = 1.13;  // of gelu
   constexpr double kCurved = 0.21;    // 2 phi(sqrt(2))
   return g.p.epilogue == "gelu" ? kSteepest * most + kCurved : most;
@@ -73,7 +78,7 @@ void add_epilogue(const GemmRequest& g, model::ErrorModel& model) {
   model.slope_magnitude += model.cancelled * ((factors + addends) * u + lost);
   if (gelu) {
     // |x| (2.5 (1 - t^2) |z| + 1 + 2 sigma(2z)) + |y| <= 5 |x| <= 5 A: section 5.5; 1 + t cancels in the negative tail.
-    model.gelu = model::GeluErrors{.bound = 5 * u32};
+    model.gelu = model::GeluErrors{.bound = 5 * u32, .added = most_added(g)};
     model.bound_magnitude += model.gelu->bound;
     model.var_magnitude += std::pow(model.gelu->bound, 2) / 3;
     model.slope_slack += 4 * u32;  // its constants are rounded once for all elements

@@ -78,7 +78,8 @@ double slope_of_product(const metric::Statistics& s, const model::ErrorModel& mo
   // slope_second has what constant operands and long chains add to it, and nothing of the epilogue.
   const double least = 1.5 * std::abs(model.slope_low + model.slope_coherent);
   const double drift = std::isfinite(model.slope_second) ? std::max(least, model.slope_second) : least;
-  const double by_addends = std::isfinite(model.slope_addend) ? side + drift * s.addend : kInfinity;
+  const double by_addends =
+      std::isfinite(model.slope_addend) ? side + drift * std::min(s.addend, s.known_addend) : kInfinity;
   return std::min(by_products, by_addends);
 }
 
@@ -100,7 +101,7 @@ std::optional<double> slope_limit(const metric::Statistics& s, const model::Erro
   const double shared = model.one_error ? lambda_of(s.elements) * model.kappa / std::sqrt(s.signal) : 0;
   // Lost values have e = -y, a slope of -1; as the rms of e / sqrt(V) is at most kappa, their share of sum y^2 / V is
   // at most kappa^2 N.
-  const double lost = model.lost_alike ? model.kappa * model.kappa / s.signal : 0;
+  const double lost = model.lost_alike ? std::min(model.kappa * model.kappa, s.lost) / s.signal : 0;
   const double subnormal = s.rms_expected > 0 ? model.slope_absolute / s.rms_expected : 0;
   const double tolerance = error + model.slope_slack + cancelled + shared + lost + subnormal;
   if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {

@@ -10,12 +10,23 @@
 #include "core/trace.hpp"
 #include "data/inputs.hpp"
 #include "metric/bound_size.hpp"
+#include "tolerance/gelu_errors.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/expectation.hpp"
 #include "verdict/output_model.hpp"
 
 namespace numcheck::verdict {
 namespace {
+
+/// What the comparison cannot know without z.
+void add_slopes_of_gelu(const metric::CompareInput& input, std::span<const float> z, metric::Statistics& statistics) {
+  const model::ErrorModel& model = *input.model;
+  const auto slopes = tolerance::slopes_of_gelu(model, {z, input.expected, input.magnitude, input.deviation});
+  if (slopes.has_value()) {
+    statistics.lost = slopes->lost;
+    statistics.known_addend = slopes->addend;
+  }
+}
 
 /// Norms of the error against values other than those that the verdict uses; needs no yardsticks.
 metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const double> values, const op::Sample* sample) {
@@ -71,6 +82,9 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
     compare(Expectation::Yardsticks::always);
   }
   const metric::CompareInput& input = expectation->input();
+  if (port.role == op::Role::output) {
+    add_slopes_of_gelu(input, expected_values(context, port).argument.span(), entry->statistics);
+  }
   if (input.sample->all() && input.source == nullptr) {
     compared.measure_in_code_ulps(input.expected, entry->statistics);
   }

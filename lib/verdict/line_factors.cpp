@@ -14,6 +14,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "metric/repeats.hpp"
 #include "op/grouped_gemm.hpp"
 #include "tolerance/gate_table.hpp"
 #include "verdict/expectation.hpp"
@@ -59,10 +60,7 @@ struct Kinds {
 class RelativeErrors {
  public:
   RelativeErrors(const metric::CompareInput& input, const ComparedPort& compared, const op::GemmParams& p, double scale)
-      : input_(input), compared_(compared), terms_(static_cast<double>(p.k)), scale_(scale) {
-    const core::DtypeInfo& format = core::dtype_info(compared.port().dtype);
-    most_ = format.storage_bytes == 1 ? format.max_finite : std::numeric_limits<double>::infinity();
-  }
+      : input_(input), compared_(compared), terms_(static_cast<double>(p.k)), scale_(scale) {}
 
   [[nodiscard]] bool counts(std::size_t at) const {
     const double y = input_.expected[at], a = static_cast<double>(input_.magnitude[at]);
@@ -82,7 +80,7 @@ class RelativeErrors {
         continue;
       }
       const double got = core::decode(bits[c], compared_.port().dtype);
-      if (std::fabs(got) < most_) {
+      if (std::isfinite(got)) {
         f(static_cast<std::int64_t>(c), got / scale_ / input_.expected[first + c] - 1);
       }
     }
@@ -91,7 +89,7 @@ class RelativeErrors {
  private:
   const metric::CompareInput& input_;
   const ComparedPort& compared_;
-  double terms_, scale_, most_;
+  double terms_, scale_;
 };
 
 /// Of 1024 elements, spread over the output.
@@ -200,6 +198,38 @@ double accumulator_unit(const EvaluationContext& context) {
   return mode.scaled && !is_chain ? kFp8 : core::dtype_info(is_chain ? core::Dtype::fp32 : sums).unit_roundoff;
 }
 
+/// Whether what is left of the output is the sums, to more than a few numbers of the format: sums within one step of a short one
+/// are all rounded alike but for a few.
+bool shows_factors(const op::GemmParams& p, const op::Port& port, const model::ErrorModel& model,
+                   const metric::Statistics& statistics) {
+  constexpr double kFewestSteps = 1.5;
+  const std::int64_t width = core::dtype_info(port.dtype).storage_bytes;
+  constexpr std::int64_t kFewestTerms = 16;
+  const bool is_sum = p.beta == 0 && !p.bias && p.epilogue != "gelu" && p.k >= kFewestTerms;
+  const bool is_fine = width == 4 || (width == 2 && statistics.spread_ulps >= kFewestSteps);
+  return is_sum && is_fine && !model.exact && std::isfinite(model.slope_slack) && !model.rows_agree &&
+         !model.columns_agree;
+}
+
+/// The group that is closest to its limit; no kind if nothing is asked.
+Odd oddest_of(const Kinds& kinds, const EvaluationContext& context, const model::ErrorModel& model, double repeats) {
+  constexpr double kRoom = 1.5;  // as in the slope of all
+  std::uint64_t count = 0;
+  for (const Kind& kind : kinds.all) {
+    count += kind.sums.size();
+  }
+  const Allowed allowed = {.slack = model.slope_slack + 2 * accumulator_unit(context),
+                           .loss = -kRoom * (model.slope_low + model.slope_coherent),
+                           .errors = kRoom * tolerance::lambda_of(count),
+                           .repeats = repeats};
+  Odd odd;
+  for (const Kind& kind : kinds.all) {
+    const Odd one = oddest(kind, allowed);
+    odd = one.kind != nullptr && (odd.kind == nullptr || one.ratio() > odd.ratio()) ? one : odd;
+  }
+  return odd;
+}
+
 }  // namespace
 
 std::optional<tolerance::Criterion> judge_line_factors(const EvaluationContext& context, const ComparedPort& compared,
@@ -208,40 +238,22 @@ std::optional<tolerance::Criterion> judge_line_factors(const EvaluationContext& 
   const op::Port& port = compared.port();
   const plan::Case& c = *context.prepared->c;
   const std::optional<op::Product> product = op::product_behind(*c.op, c.params, port.name);
-  if (!product.has_value() || model.exact || !context.group->sample.all() || port.elements() == 0) {
-    return {};
-  }
-  const op::GemmParams& p = product->params;
-  if (p.beta != 0 || p.bias || p.epilogue == "gelu" || !std::isfinite(model.slope_slack) || model.rows_agree ||
-      model.columns_agree) {
+  if (!product.has_value() || !context.group->sample.all() || port.elements() == 0 ||
+      !shows_factors(product->params, port, model, statistics)) {
     return {};
   }
   const Expectation expectation(context, compared, model);
-  const RelativeErrors errors(expectation.input(), compared, p, model.output_scale);
+  const RelativeErrors errors(expectation.input(), compared, product->params, model.output_scale);
   if (expectation.input().magnitude.empty() || !mostly_count(errors, port.elements())) {
     return {};
   }
   Kinds kinds{{Kind{"row", {}, static_cast<double>(port.cols)}, Kind{"column", {}, static_cast<double>(port.rows)},
                Kind{"64 x 64 tile", {}, static_cast<double>(std::min(kTile, port.cols) * std::min(kTile, port.rows))}}};
-  std::uint64_t count = 0;
   for (std::int64_t matrix = 0; matrix < port.batch; ++matrix) {
     add_matrix(port, matrix, errors, kinds);
   }
-  for (const Kind& kind : kinds.all) {
-    count += kind.sums.size();
-  }
-  constexpr double kRoom = 1.5;  // as in the slope of all
-  const core::DtypeInfo& format = core::dtype_info(port.dtype);
-  const double of_codes = format.storage_bytes == 1 ? format.unit_roundoff / 2 : 0;
-  const Allowed allowed = {.slack = model.slope_slack + 2 * accumulator_unit(context) + of_codes,
-                           .loss = -kRoom * (model.slope_low + model.slope_coherent),
-                           .errors = kRoom * tolerance::lambda_of(count),
-                           .repeats = std::max(1.0, statistics.repeats)};
-  Odd odd;
-  for (const Kind& kind : kinds.all) {
-    const Odd one = oddest(kind, allowed);
-    odd = one.kind != nullptr && (odd.kind == nullptr || one.ratio() > odd.ratio()) ? one : odd;
-  }
+  const double repeats = std::max(statistics.repeats, metric::repeats_of(expectation.input().expected));
+  const Odd odd = oddest_of(kinds, context, model, repeats);
   if (odd.kind == nullptr) {
     return {};
   }

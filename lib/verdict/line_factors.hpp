@@ -16,12 +16,13 @@ namespace numcheck::verdict {
 ///
 ///   |f - F|  <=  min(1.5 |slope_low + slope_coherent|, 2 |F|) + slope_slack + 2 u + 1.5 lambda(N) sqrt(tau^2 + s^2)
 ///
-/// with u the unit roundoff of the accumulator, which few groups may lose where most lose nothing. The first two allow for tiles that are summed in another order: in twice as many steps or in fewer than most. N is the
-/// number of all groups, and results of equal rounding count as one in s. FP8 outputs,
-/// of which a group may have two or three numbers, get half a unit roundoff more. Elements count if
-/// |y| >= A / 2 and k S2 <= 8 y^2: sums of one sign that no single product dominates. Nothing unless half of all elements do,
-/// and of kinds of which fewer than 16 have that many; of samples; where something is added, or gelu follows;
-/// of a constant operand.
+/// with u the unit roundoff of the accumulator, which few groups may lose where most lose nothing. The first two allow for tiles that
+/// are summed in another order: in twice as many steps or in fewer than most. N is the number of all groups, and results that are
+/// rounded alike count as one in s. Elements count if |y| >= A / 2 and k S2 <= 8 y^2: sums of one sign that no single product
+/// dominates.
+///
+/// Nothing unless half of all elements do, and of kinds of which fewer than 16 have that many; of samples; where something is added,
+/// or gelu follows; of a constant operand, and of fewer than 16 terms; of 8-bit outputs, and of 16-bit ones that spread over less than 1.5 steps of their format.
 [[nodiscard]] std::optional<tolerance::Criterion> judge_line_factors(const EvaluationContext& context,
                                                                      const ComparedPort& compared,
                                                                      const model::ErrorModel& model,

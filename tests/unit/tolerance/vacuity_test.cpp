@@ -37,7 +37,7 @@ TEST(Certificate, every_fake_of_an_ordinary_output_is_rejected) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
     const Problem p = random_problem(dtype, {2, 100, 70, 3, 1});
     const Certificate certificate = certify(p.input());
-    EXPECT_EQ(certificate.fakes.size(), 11U);
+    EXPECT_EQ(certificate.fakes.size(), 12U);
     for (const Fake& fake : certificate.fakes) {
       EXPECT_EQ(fake.outcome, Outcome::rejected) << fake.name << ": " << fake.detail;
       EXPECT_FALSE(fake.detail.empty());
