@@ -55,14 +55,17 @@ Pattern log_uniform_pattern(const LogUniformParams& params, core::Dtype /*format
           params.with_sign ? 0.0 : 1.0};
 }
 
-Pattern activation_pattern(const ActivationParams& params, core::Dtype /*format*/) {
+Pattern activation_pattern(const ActivationParams& params, core::Dtype format) {
   constexpr std::int64_t kFewRows = 2;  // rows are sums of so few others that products of them have the same terms
   constexpr double kLittle = 0x1p-5;    // but for what 16-bit numbers hardly show
 
   // Products of two such tensors are m^2 +- m in ordinary channels and o^2 times that in outlier channels. A sum with 16
-  // of those has FP32 ulps of 2^-19 o^2 m^2; if that exceeds m / 2, all ordinary products round alike.
+  // of those has FP32 ulps of 2^-19 o^2 m^2; if that exceeds m / 2, all ordinary products round alike. From a sixteenth of that on,
+  // what tensor cores truncate of them may have another sign than the sum of two or three outliers. Sums of FP8 products have ten
+  // bits less than FP32.
   const double mean = std::abs(params.drift);
-  const bool drowned = params.outlier * params.outlier * mean > 0x1p18;
+  const double most = core::is_fp8(format) ? 0x1p8 : 0x1p14;
+  const bool drowned = params.outlier * params.outlier * mean > most;
   const bool alike = params.noise < kLittle && params.rank <= kFewRows;
   return {drowned || alike ? Order::structured : order_around(mean, 1), normal_coherence(mean, 1)};
 }

@@ -66,7 +66,9 @@ Accumulation fused_accumulation(const model::Arithmetic& arithmetic, std::int64_
   out.absolute = total * unit * unit / 3;
   const double shrink =
       std::max(0.0, kMeanOfPower * (1 - std::ldexp(1.0, arithmetic.tau - arithmetic.F)) * store_unit / 2);
-  out.slope = steps / 2 * shrink;
+  // A step's sum has as many of the products as came before it; the last has all of them.
+  const double sums = 1 + arithmetic.L / chain * steps * (steps - 1) / 2;
+  out.slope = std::min(sums, steps) * shrink;
   out.value += out.slope * out.slope;
   out.second += out.slope * out.slope * (1.0 / 3 + (chains > 1 ? 1.0 : 0.0));
   // Products of few bits lose none of them until a partial sum is 2^(F - bits) times as large; from then on each of them is truncated,
@@ -77,7 +79,7 @@ Accumulation fused_accumulation(const model::Arithmetic& arithmetic, std::int64_
   if (fraction_bits <= kFewBits && beyond > 0) {
     out.slope_slack = std::min(1.0, beyond) * kMeanOfPower * unit / 4 * largest;
   }
-  const double same_sign = chain / 2 * kMeanOfPower * unit / 2;
+  const double same_sign = chain / 2 * kMeanOfPower * unit * std::min(1.0, sums / steps);
   out.coherent = same_sign * same_sign;
   out.slope_coherent = same_sign;
   if (chains > 1) {

@@ -46,8 +46,9 @@ struct Accumulation {
 ///   align  = k 2^-2F / 3 (0.54 E + S2 / T)        each truncation loses [0, 1) of a unit; S2 / T covers the largest
 ///                                                 product of a step where it exceeds the partial sum
 ///   store  = T u_tau^2 / 12 0.54 E                the random part of truncating the sum
-///   shrink = (T r / 2)^2 (y^2 + S2 / 3)           its mean: r = 0.7213 (1 - 2^(tau - F)) u_tau / 2 per step
-///   same   = (k / 2 0.7213 2^-(F+1))^2 (y^2/A)^2  the mean loss of products, which adds up if they share a sign
+///   shrink = (U r)^2 (y^2 + S2 / 3)               its mean: r = 0.7213 (1 - 2^(tau - F)) u_tau / 2 per step, and step t has
+///                                                 t L / k of the sum: U = 1 + L / k T (T - 1) / 2
+///   same   = (k / 2 0.7213 2^-F U / T)^2 (y^2/A)^2  the mean loss of products, which adds up if they share a sign
 ///   V      = align + store + shrink + same
 ///
 /// Promotion restarts the chain every P products and adds the partial sums in FP32: the first three terms are then

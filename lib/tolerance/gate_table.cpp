@@ -76,7 +76,7 @@ constexpr std::array kGates = {
         Gate::line_factor, "line factor",
         "of matrix products whose terms have one sign, by what factor, less 1, the row, column or 64 x 64 tile that "
         "is closest to its limit is too large or too small beside the median of its kind",
-        "what another order of summation may do, and 1.5 lambda(N) standard errors as all of its kind show them, N "
+        "what another order of summation may do, and 2 lambda(N) standard errors as all of its kind show them, N "
         "the number of rows, columns and tiles",
         "a wrong scale of one of them, where all lose so much that errors of single elements tell nothing"},
     GateInfo{

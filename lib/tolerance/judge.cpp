@@ -182,14 +182,19 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorM
 }
 
 /// Of n elements with the sum m of their probabilities, all of them correct, few more than m are on the lattice. Elements
-/// that share an error are counted as one; if all do, they are one number, which may be on it.
+/// that share an error are counted as one; if all do, they are one number, which may be on it. So may most of those that lie within a
+/// few of its steps.
 void add_lattice(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   if (model.rows_agree && model.columns_agree) {
     return;
   }
   const metric::Lattice* closest = nullptr;
   double measured = 0, limit = 1;
+  constexpr double kFewestSteps = 16;
   for (const metric::Lattice& lattice : s.lattices) {
+    if (s.spread_ulps < std::ldexp(kFewestSteps, lattice.bits)) {
+      continue;
+    }
     const double n = count(lattice.count) / s.copies;
     const double m = lattice.expected / s.copies;
     const double most = (m + most_of(m, 1)) / n;

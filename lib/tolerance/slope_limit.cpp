@@ -101,7 +101,9 @@ std::optional<double> slope_limit(const metric::Statistics& s, const model::Erro
   const double shared = model.one_error ? lambda_of(s.elements) * model.kappa / std::sqrt(s.signal) : 0;
   // Lost values have e = -y, a slope of -1; as the rms of e / sqrt(V) is at most kappa, their share of sum y^2 / V is
   // at most kappa^2 N.
-  const double lost = model.lost_alike ? std::min(model.kappa * model.kappa, s.lost) / s.signal : 0;
+  const double lost = !model.lost_alike ? 0
+                      : s.signal > 0    ? std::min(model.kappa * model.kappa, s.lost) / s.signal
+                                        : kInfinity;
   const double subnormal = s.rms_expected > 0 ? model.slope_absolute / s.rms_expected : 0;
   const double tolerance = error + model.slope_slack + cancelled + shared + lost + subnormal;
   if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {

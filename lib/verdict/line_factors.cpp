@@ -213,14 +213,15 @@ bool shows_factors(const op::GemmParams& p, const op::Port& port, const model::E
 
 /// The group that is closest to its limit; no kind if nothing is asked.
 Odd oddest_of(const Kinds& kinds, const EvaluationContext& context, const model::ErrorModel& model, double repeats) {
-  constexpr double kRoom = 1.5;  // as in the slope of all
+  constexpr double kRoom = 1.5;   // as in the slope of all
+  constexpr double kFactors = 2;  // few different codes scatter less evenly than normal numbers
   std::uint64_t count = 0;
   for (const Kind& kind : kinds.all) {
     count += kind.sums.size();
   }
-  const Allowed allowed = {.slack = model.slope_slack + 2 * accumulator_unit(context),
+  const Allowed allowed = {.slack = model.slope_slack + 4 * accumulator_unit(context),
                            .loss = -kRoom * (model.slope_low + model.slope_coherent),
-                           .errors = kRoom * tolerance::lambda_of(count),
+                           .errors = kFactors * tolerance::lambda_of(count),
                            .repeats = repeats};
   Odd odd;
   for (const Kind& kind : kinds.all) {

@@ -14,7 +14,7 @@ namespace numcheck::verdict {
 /// factor of a few of them. With r = (got - y) / y, f the mean of r over a row, column or 64 x 64 tile, F the median of f over all
 /// of that kind, tau = 1.4826 median |f - F|, and s the standard error of f from the scatter of r:
 ///
-///   |f - F|  <=  min(1.5 |slope_low + slope_coherent|, 2 |F|) + slope_slack + 2 u + 1.5 lambda(N) sqrt(tau^2 + s^2)
+///   |f - F|  <=  min(1.5 |slope_low + slope_coherent|, 2 |F|) + slope_slack + 4 u + 2 lambda(N) sqrt(tau^2 + s^2)
 ///
 /// with u the unit roundoff of the accumulator, which few groups may lose where most lose nothing. The first two allow for tiles that
 /// are summed in another order: in twice as many steps or in fewer than most. N is the number of all groups, and results that are

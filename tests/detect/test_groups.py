@@ -68,7 +68,7 @@ class Groups(PlantsFaults):
     def test_a_wrong_factor_of_a_part_of_sums_of_one_sign_is_caught(self):
         for part, planted in FACTORS:
             with self.subTest(part=part, params=planted["params"]):
-                results = self.run_cases([planted], SIM, "--inject", f"perturb_{part}=3e-3", code=1)
+                results = self.run_cases([planted], SIM, "--inject", f"perturb_{part}=5e-3", code=1)
                 (run,) = results[key(planted)]["runs"]
                 self.assertEqual(first_failing(run), "line factor")
         for result in self.run_cases([planted for _, planted in FACTORS], SIM, code=0).values():
