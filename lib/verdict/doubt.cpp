@@ -33,9 +33,9 @@ bool judged_by_bounds(const OutputResult& output) {
          has(output.criteria, tolerance::gate_name(tolerance::Gate::bound), &tolerance::Criterion::name);
 }
 
-bool larger_within_error(const OutputResult& output) {
-  return std::ranges::any_of(output.certificate.fakes,
-                             [](const tolerance::Fake& fake) { return fake.name == "enlarged" && fake.within_error; });
+const tolerance::Fake* enlarged(const OutputResult& output) {
+  const auto found = std::ranges::find(output.certificate.fakes, "enlarged", &tolerance::Fake::name);
+  return found == output.certificate.fakes.end() ? nullptr : &*found;
 }
 
 /// Why elements were not judged: "3: the bound of their error is unknown", or of the only one "the bound of its error is unknown".
@@ -101,9 +101,6 @@ std::string doubt_about(const OutputResult& output, bool is_main, const plan::To
         "{}: a relative L2 error of {:.3g} is within the bounds, so the output holds little of the result", output.port,
         s.arithmetic.rel_l2);
   }
-  if (is_main && larger_within_error(output)) {
-    return output.port + ": numbers larger by a tenth are within the predicted error, so passing proves little";
-  }
   const double least = wanted.min_judged.value_or(kMinJudged);
   if (s.judged() >= least) {
     return {};
@@ -122,6 +119,20 @@ std::string doubt_about_fakes(std::span<const OutputResult> outputs) {
     any = any || !output.certificate.fakes.empty();
   }
   return any ? "no fake result could be told from the reference, so passing proves little" : "";
+}
+
+std::string doubt_about_size(std::span<const OutputResult> outputs, const OutputResult& main) {
+  const tolerance::Fake* fake = enlarged(main);
+  if (fake == nullptr || !fake->within_error) {
+    return {};
+  }
+  const bool another_tells = std::ranges::any_of(outputs, [&main](const OutputResult& output) {
+    const tolerance::Fake* own = enlarged(output);
+    return own != nullptr && tells(*own) && 2 * output.statistics.elements >= main.statistics.elements;
+  });
+  return another_tells
+             ? std::string()
+             : main.port + ": numbers larger by a tenth are within the predicted error, so passing proves little";
 }
 
 std::string doubt_about_class(const RunResult& run) {

@@ -26,6 +26,10 @@ namespace numcheck::verdict {
 /// was.
 [[nodiscard]] std::string doubt_about_fakes(std::span<const OutputResult> outputs);
 
+/// Of the main output, numbers that are all larger by a tenth are within the predicted error, and no other output of about its size
+/// or more would tell them. Empty otherwise.
+[[nodiscard]] std::string doubt_about_size(std::span<const OutputResult> outputs, const OutputResult& main);
+
 /// The run's single products are roundings of no format: what ran is not known, so the error model may be that of something
 /// else. Empty if they are of one, or were not asked for.
 [[nodiscard]] std::string doubt_about_class(const RunResult& run);

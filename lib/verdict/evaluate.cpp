@@ -191,7 +191,8 @@ void decide_status(RunResult& result, const std::vector<op::Port>& ports, const 
           fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port, fake);
     }
   }
-  for (const std::string& doubt : {doubt_about_fakes(result.outputs), doubt_about_class(result)}) {
+  const std::string of_size = wanted.min_judged == 0.0 ? std::string() : doubt_about_size(result.outputs, main_output);
+  for (const std::string& doubt : {doubt_about_fakes(result.outputs), of_size, doubt_about_class(result)}) {
     if (result.status == Status::pass && !doubt.empty()) {
       result.status = Status::inconclusive;
       result.failing = doubt;

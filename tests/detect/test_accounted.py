@@ -32,9 +32,8 @@ OVERFLOWING = gemm("fp16", sigma=1e5)
 ALPHA_ZERO = gemm("bf16", params={"alpha": 0, "beta": 1}, a={"distribution": "specials", "fraction": 0.002})
 GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hidden": 64}, sigma=1e20)
 
-# Scores of -32: weights hardly differ, and gradients are differences of next to equal numbers.
-CANCELLED = case("attention_bwd", "bf16", "normal", {"heads": 2, "sq": 128, "sk": 128, "d": 64},
-                 k={"distribution": "large_mean", "mean": -8, "sigma": 0.1}, q={"distribution": "large_mean", "mean": 4, "sigma": 0.1})
+# All scores are nearly the same and large: gradients are differences of next to equal numbers.
+CANCELLED = {**case("attention_bwd", "fp16", "large_mean", {"heads": 4, "sq": 128, "sk": 128, "d": 64}), "seed": 185587}
 
 # The largest outputs are 5e37, and sums of products of one sign are not much larger.
 LARGE_GELU = {**gemm("fp32", k=256, params={"epilogue": "gelu"}, sigma=1e18), "seed": 11}
