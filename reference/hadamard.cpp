@@ -77,7 +77,7 @@ Transformed hadamard_transformed(std::span<const double> x, bool has_signs) {
       const double* from = x.data() + block * kPoints;
       const Points sums = sums_of(from, has_signs);
       for (std::size_t k = 0; k < kPoints; ++k) {
-        all.values[block * kPoints + k] = rounded(kQuarter * sums.at(k));
+        all.values[block * kPoints + k] = rounded(kQuarter * (sums.at(k) + 0.0));
       }
       all.uncertain[block] = is_uncertain(sums, from) ? 1 : 0;
     }

@@ -23,7 +23,8 @@ struct Transformed {
   std::vector<std::uint8_t> uncertain;
 };
 
-/// Of BF16 numbers, the lines of a matrix one after another. Precondition: their length is a multiple of 16. `has_signs`: false as
+/// Of BF16 numbers, the lines of a matrix one after another. A sum of zeros is +0, as one that begins with +0 is. Precondition: the
+/// length of lines is a multiple of 16. `has_signs`: false as
 /// kernels leave them out.
 [[nodiscard]] Transformed hadamard_transformed(std::span<const double> x, bool has_signs = true);
 

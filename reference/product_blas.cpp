@@ -6,12 +6,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <optional>
-#include <semaphore>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -108,6 +109,31 @@ bool there_is_room_for(int buffers) {
   return std::ranges::all_of(tests, &TestMapping::succeeded);
 }
 
+/// So many threads at a time. std::counting_semaphore of libstdc++ 12 may let a thread sleep although there is a seat: one that saw
+/// a seat, which was taken and given back before it went to sleep, waits for the next one that is given back while none is free.
+class Seats {
+ public:
+  explicit Seats(int count) : free_(count) {}
+
+  void acquire() {
+    std::unique_lock lock(mutex_);
+    given_back_.wait(lock, [this] { return free_ > 0; });
+    --free_;
+  }
+  void release() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ++free_;
+    }
+    given_back_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  int free_;
+};
+
 /// The buffers, allocated together; OpenBLAS keeps those that are freed and allocates more only if all are in use.
 class Buffers {
  public:
@@ -120,12 +146,12 @@ class Buffers {
   }
 
   [[nodiscard]] bool usable() const noexcept { return usable_; }
-  [[nodiscard]] std::counting_semaphore<>& seats() noexcept { return seats_; }
+  [[nodiscard]] Seats& seats() noexcept { return seats_; }
 
  private:
   int count_;
   bool usable_;
-  std::counting_semaphore<> seats_;  ///< one for each buffer
+  Seats seats_;  ///< one for each buffer
 };
 
 /// Never destroyed: threads may multiply until the process ends.

@@ -161,7 +161,7 @@ __device__ __forceinline__ void transform(float (&line)[kBlock]) {
   }
 #pragma unroll
   for (int j = 0; j < kBlock; ++j) {
-    line[j] = __bfloat162float(__double2bfloat16(0.25 * points[j]));
+    line[j] = __bfloat162float(__double2bfloat16(0.25 * (points[j] + 0.0)));
   }
 }
 

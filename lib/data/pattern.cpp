@@ -65,7 +65,9 @@ Pattern activation_pattern(const ActivationParams& params, core::Dtype format) {
   // bits less than FP32.
   const double mean = std::abs(params.drift);
   const double most = core::is_fp8(format) ? 0x1p8 : 0x1p14;
-  const bool drowned = params.outlier * params.outlier * mean > most;
+  // A row with the sink, along which a sum may run, does the same by itself.
+  constexpr double kMostSink = 0x1p12;
+  const bool drowned = params.outlier * params.outlier * mean > most || std::abs(params.sink) > kMostSink;
   const bool alike = params.noise < kLittle && params.rank <= kFewRows;
   return {drowned || alike ? Order::structured : order_around(mean, 1), normal_coherence(mean, 1)};
 }

@@ -56,6 +56,8 @@ struct Certificate {
 /// enlarged or last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it is coarser_format
 /// and G2 judges no rms (has_rms).
 ///
+/// `enlarged` is dropped as within the predicted error wherever no gate fails.
+///
 /// A wrong formula whose result passes is reported as not told.
 [[nodiscard]] Certificate certify(const metric::CompareInput& input, std::span<const WrongFormula> formulas = {});
 

@@ -65,8 +65,9 @@ class RelativeErrors {
   [[nodiscard]] bool counts(std::size_t at) const {
     const double y = input_.expected[at], a = static_cast<double>(input_.magnitude[at]);
     const double deviation = static_cast<double>(input_.deviation[at]);
-    constexpr double kSimilar = 8;
-    return std::isfinite(y) && y != 0 && 2 * std::fabs(y) >= a && terms_ * deviation * deviation <= kSimilar * y * y;
+    constexpr double kSimilar = 8, kOneSign = 0.9;
+    return std::isfinite(y) && y != 0 && std::fabs(y) >= kOneSign * a &&
+           terms_ * deviation * deviation <= kSimilar * y * y;
   }
   /// Adds r to f(column) for each element of a row that counts and is stored as a number.
   template <class F>

@@ -18,7 +18,7 @@ namespace numcheck::verdict {
 ///
 /// with u the unit roundoff of the accumulator, which few groups may lose where most lose nothing. The first two allow for tiles that
 /// are summed in another order: in twice as many steps or in fewer than most. N is the number of all groups, and results that are
-/// rounded alike count as one in s. Elements count if |y| >= A / 2 and k S2 <= 8 y^2: sums of one sign that no single product
+/// rounded alike count as one in s. Elements count if |y| >= 0.9 A and k S2 <= 8 y^2: sums of one sign that no single product
 /// dominates.
 ///
 /// Nothing unless half of all elements do, and of kinds of which fewer than 16 have that many; of samples; where something is added,

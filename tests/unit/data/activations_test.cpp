@@ -257,15 +257,21 @@ TEST(Activations, same_bits_on_every_instruction_set) {
 }
 
 TEST(Activations, pattern_knows_the_mean_of_the_last_row) {
-  const auto pattern = [](double drift, double outlier = 20) {
-    const data::ActivationParams params{.outlier = outlier, .drift = drift};
-    return data::pattern_of({"activations", op::to_params(params)}, core::Dtype::bf16);
+  const auto pattern = [](double drift, double outlier = 20, core::Dtype format = core::Dtype::bf16, double sink = 4) {
+    const data::ActivationParams params{.outlier = outlier, .drift = drift, .sink = sink};
+    return data::pattern_of({"activations", op::to_params(params)}, format);
   };
   EXPECT_EQ(pattern(0).coherence, 0);
   EXPECT_EQ(pattern(0).order, data::Order::random);
   EXPECT_NEAR(pattern(-1).coherence, 1 / (0.6826894921370859 + 2 * 0.24197072451914337), 1e-9);
   EXPECT_EQ(pattern(1e6).order, data::Order::structured) << "nearly equal elements";
-  EXPECT_EQ(pattern(8, 100).order, data::Order::random);
+  EXPECT_EQ(pattern(1, 100).order, data::Order::random);
+  EXPECT_EQ(pattern(8, 100).order, data::Order::structured)
+      << "what is truncated may have another sign than the outliers";
+  EXPECT_EQ(pattern(0.5, 20, core::Dtype::fp8_e4m3).order, data::Order::random);
+  EXPECT_EQ(pattern(1, 20, core::Dtype::fp8_e4m3).order, data::Order::structured) << "14 bits";
+  EXPECT_EQ(pattern(0, 20, core::Dtype::bf16, 1e4).order, data::Order::structured)
+      << "a product with the sink drowns others";
   EXPECT_EQ(pattern(-8, 1000).order, data::Order::structured) << "beside 10^6, FP32 loses ordinary products";
   EXPECT_EQ(pattern(0, 1000).order, data::Order::random) << "but of either sign";
 }

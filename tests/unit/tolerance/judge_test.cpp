@@ -194,6 +194,7 @@ TEST(Judge, groups) {
 TEST(Judge, lattice) {
   metric::Statistics s = clean();
   EXPECT_FALSE(judged("lattice", s)) << "not asked";
+  s.spread_ulps = 0x1p22;
   s.lattices[1] = {.bits = 13, .count = 1000, .found = 0, .expected = 10};
   const double most = 10 + std::sqrt(2 * 10 * 15.0) + 5;
   s.lattices[1].found = static_cast<std::uint64_t>(most);
@@ -214,6 +215,8 @@ TEST(Judge, lattice) {
   EXPECT_FALSE(judged("lattice", s)) << "too few to tell";
   s.lattices[2].count = s.lattices[2].found = 6;
   EXPECT_FALSE(holds("lattice", s));
+  s.spread_ulps = 0x1p19;
+  EXPECT_FALSE(judged("lattice", s)) << "numbers within eight steps of 2^16 ulps may all be on them";
 }
 
 TEST(Judge, exact_leg_allows_no_mismatch) {
