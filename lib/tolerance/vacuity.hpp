@@ -11,7 +11,7 @@ namespace numcheck::tolerance {
 
 struct Fake {
   std::string name;  ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
-                     ///< "enlarged", "coarser_format", "nan", "infinity", "constant", op::Finding::fake, or op::Mistake::name
+      ///< "enlarged", "coarser_format", "nan", "infinity", "constant", op::Finding::fake, or op::Mistake::name
   /// not_told: a mistake in the formula that these inputs do not show; it does not make the verdict mean less of the rest.
   enum class Outcome { rejected, accepted, dropped, not_told } outcome = Outcome::rejected;
   std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), why it was dropped, or op::Mistake::text
