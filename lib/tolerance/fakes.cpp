@@ -48,7 +48,9 @@ double mean_of(const CertificateData& data, G g) {
 }  // namespace
 
 FakeValues fake_everywhere(const CertificateData& data, double value) {
-  return FakeValues(data.expected.size(), value);
+  FakeValues everywhere;
+  everywhere.assign(data.expected.size(), value);
+  return everywhere;
 }
 
 FakeValues fake_constant(const CertificateData& data) {
