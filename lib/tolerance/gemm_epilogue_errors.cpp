@@ -10,7 +10,8 @@ namespace {
 
 /// The largest magnitude of what is added to the product; infinite if it is not known.
 double most_added(const GemmRequest& g) {
-  const auto addends = static_cast<std::size_t>((g.p.beta != 0 ? 1 : 0) + (g.p.bias ? 1 : 0));
+  constexpr std::size_t kNone = 0, kOne = 1;
+  const std::size_t addends = (g.p.beta != 0 ? kOne : kNone) + (g.p.bias ? kOne : kNone);
   if (g.request.others_max.size() < addends) {
     return std::numeric_limits<double>::infinity();
   }
