@@ -118,10 +118,12 @@ double absolute_min(std::span<const double> values) {
   const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
   std::vector<double> partial(chunks, kNone);
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    double least = kNone;
     for (const double value : values.subspan(begin, end - begin)) {
       const double size = std::fabs(value);
-      partial[chunk] = size > 0 && size < partial[chunk] ? size : partial[chunk];
+      least = size > 0 && size < least ? size : least;
     }
+    partial[chunk] = least;
   });
   return partial.empty() ? kNone : *std::ranges::min_element(partial);
 }

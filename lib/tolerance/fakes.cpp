@@ -71,10 +71,7 @@ FakeValues fake_sign_flipped(const CertificateData& data) {
   return replace_finite(data, [](std::size_t, double y) { return -y; });
 }
 
-FakeValues fake_enlarged(const CertificateData& data) {
-  constexpr double kTenth = 0.1;
-  const double steps = 4 * core::dtype_info(data.port.dtype).unit_roundoff;
-  const double factor = 1 + std::max(kTenth, steps);
+FakeValues fake_enlarged(const CertificateData& data, double factor) {
   return replace_finite(data, [factor](std::size_t, double y) { return factor * y; });
 }
 

@@ -16,8 +16,8 @@ using FakeValues = std::vector<double>;
 [[nodiscard]] FakeValues fake_zeros(const CertificateData& data);
 [[nodiscard]] FakeValues fake_mean(const CertificateData& data);
 [[nodiscard]] FakeValues fake_sign_flipped(const CertificateData& data);
-/// Every value larger by a tenth of it, or by two steps of the format if these are more: a quarter in E4M3, half in E5M2.
-[[nodiscard]] FakeValues fake_enlarged(const CertificateData& data);
+/// Every value times `factor`.
+[[nodiscard]] FakeValues fake_enlarged(const CertificateData& data, double factor);
 [[nodiscard]] FakeValues fake_noise(const CertificateData& data);
 [[nodiscard]] FakeValues fake_transposed(const CertificateData& data);
 /// The tile of 64 x 64 outputs of `port` around the middle of the data.

@@ -130,9 +130,7 @@ std::string doubt_about_size(std::span<const OutputResult> outputs, const Output
     const tolerance::Fake* own = enlarged(output);
     return own != nullptr && tells(*own) && 2 * output.statistics.elements >= main.statistics.elements;
   });
-  return another_tells
-             ? std::string()
-             : main.port + ": numbers larger by a tenth are within the predicted error, so passing proves little";
+  return another_tells ? std::string() : fmt::format("{}: {}, so passing proves little", main.port, fake->detail);
 }
 
 std::string doubt_about_class(const RunResult& run) {

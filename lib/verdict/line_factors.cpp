@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -52,9 +53,7 @@ struct Kind {
   double elements;
 };
 
-struct Kinds {
-  std::array<Kind, 3> all;
-};
+using Kinds = std::array<Kind, 3>;
 
 /// Relative errors of the elements that count.
 class RelativeErrors {
@@ -115,7 +114,8 @@ void add_matrix(const op::Port& port, std::int64_t matrix, const RelativeErrors&
                         [&](std::size_t chunk, std::size_t begin, std::size_t end) {
                           std::vector<Sums>& columns = of_columns[chunk];
                           columns.resize(static_cast<std::size_t>(port.cols));
-                          for (auto row = static_cast<std::int64_t>(begin); row < std::int64_t(end); ++row) {
+                          for (auto row = static_cast<std::int64_t>(begin); row < static_cast<std::int64_t>(end);
+                               ++row) {
                             Sums* const tiles = of_tiles.data() + row / kTile * across;
                             Sums& own = of_rows[static_cast<std::size_t>(row)];
                             errors.each(matrix * port.rows + row, [&](std::int64_t column, double r) {
@@ -132,7 +132,7 @@ void add_matrix(const op::Port& port, std::int64_t matrix, const RelativeErrors&
     }
   }
   for (const auto& [kind, sums] : {std::pair(0, &of_rows), std::pair(1, &columns), std::pair(2, &of_tiles)}) {
-    std::vector<Sums>& all = kinds.all[static_cast<std::size_t>(kind)].sums;
+    std::vector<Sums>& all = kinds.at(static_cast<std::size_t>(kind)).sums;
     all.insert(all.end(), sums->begin(), sums->end());
   }
 }
@@ -217,7 +217,7 @@ Odd oddest_of(const Kinds& kinds, const EvaluationContext& context, const model:
   constexpr double kRoom = 1.5;   // as in the slope of all
   constexpr double kFactors = 2;  // few different codes scatter less evenly than normal numbers
   std::uint64_t count = 0;
-  for (const Kind& kind : kinds.all) {
+  for (const Kind& kind : kinds) {
     count += kind.sums.size();
   }
   const Allowed allowed = {.slack = model.slope_slack + 4 * accumulator_unit(context),
@@ -225,7 +225,7 @@ Odd oddest_of(const Kinds& kinds, const EvaluationContext& context, const model:
                            .errors = kFactors * tolerance::lambda_of(count),
                            .repeats = repeats};
   Odd odd;
-  for (const Kind& kind : kinds.all) {
+  for (const Kind& kind : kinds) {
     const Odd one = oddest(kind, allowed);
     odd = one.kind != nullptr && (odd.kind == nullptr || one.ratio() > odd.ratio()) ? one : odd;
   }
@@ -249,8 +249,8 @@ std::optional<tolerance::Criterion> judge_line_factors(const EvaluationContext& 
   if (expectation.input().magnitude.empty() || !mostly_count(errors, port.elements())) {
     return {};
   }
-  Kinds kinds{{Kind{"row", {}, static_cast<double>(port.cols)}, Kind{"column", {}, static_cast<double>(port.rows)},
-               Kind{"64 x 64 tile", {}, static_cast<double>(std::min(kTile, port.cols) * std::min(kTile, port.rows))}}};
+  Kinds kinds{Kind{"row", {}, static_cast<double>(port.cols)}, Kind{"column", {}, static_cast<double>(port.rows)},
+              Kind{"64 x 64 tile", {}, static_cast<double>(std::min(kTile, port.cols) * std::min(kTile, port.rows))}};
   for (std::int64_t matrix = 0; matrix < port.batch; ++matrix) {
     add_matrix(port, matrix, errors, kinds);
   }
