@@ -191,7 +191,7 @@ Odd oddest(const Kind& kind, const Allowed& allowed) {
 }
 
 /// What sums may lose at least, if they lose anything.
-double accumulator_unit(const EvaluationContext& context) {
+double least_loss(const EvaluationContext& context) {
   const op::Mode& mode = *context.prepared->c->mode;
   constexpr double kFp8 = 0x1p-13;  // also where they are promoted
   const bool is_chain = context.arithmetic == model::MatrixArithmetic::fp32_chain;
@@ -220,7 +220,7 @@ Odd oddest_of(const Kinds& kinds, const EvaluationContext& context, const model:
   for (const Kind& kind : kinds) {
     count += kind.sums.size();
   }
-  const Allowed allowed = {.slack = model.slope_slack + 4 * accumulator_unit(context),
+  const Allowed allowed = {.slack = model.slope_slack + 4 * least_loss(context),
                            .loss = -kRoom * (model.slope_low + model.slope_coherent),
                            .errors = kFactors * tolerance::lambda_of(count),
                            .repeats = repeats};
