@@ -54,16 +54,21 @@ bool is_exact(double magnitudes, const double* x) {
 bool is_uncertain(const Points& sums, const double* x) {
   constexpr double kError = 0x1p-19, kMost = 0x1p126, kQuarter = 0.25;
   double magnitudes = 0;
+  bool all_finite = true;
   for (std::size_t j = 0; j < kPoints; ++j) {
-    magnitudes += std::fabs(x[j]);
+    all_finite = all_finite && std::isfinite(x[j]);
+    magnitudes += std::isfinite(x[j]) ? std::fabs(x[j]) : 0;
   }
-  if (!std::isfinite(magnitudes) || is_exact(magnitudes, x)) {
+  if (magnitudes > kMost) {
+    return true;  // a partial sum may overflow in one order and not in another
+  }
+  if (!all_finite || is_exact(magnitudes, x)) {
     return false;  // of infinities, any order gives the same
   }
-  return magnitudes > kMost || std::ranges::any_of(sums, [magnitudes](double sum) {
-           const double error = kError * magnitudes;
-           return rounded(kQuarter * (sum - error)) != rounded(kQuarter * (sum + error));
-         });
+  return std::ranges::any_of(sums, [magnitudes](double sum) {
+    const double error = kError * magnitudes;
+    return rounded(kQuarter * (sum - error)) != rounded(kQuarter * (sum + error));
+  });
 }
 
 }  // namespace

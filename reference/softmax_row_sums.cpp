@@ -45,6 +45,13 @@ double total(const SumChains& chains) {
   return std::isfinite(all.result()) ? all.result() + total(chains.lost) : all.result();
 }
 
+/// What the row's sum may be off by because masked scores have a share in the denominator and none in the sum: there, errors of
+/// exponentials do not cancel.
+double carried_by_masked(double expected, std::span<const float> bound) {
+  constexpr double kWhole = 1 - 1e-9;
+  return expected < kWhole ? (1 - expected) * std::reduce(bound.begin(), bound.end(), 0.0) : 0;
+}
+
 RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span<const float> bound,
                core::Dtype format) {
   const double n = static_cast<double>(y.size());
@@ -57,7 +64,8 @@ RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span
   row.sum = total(chains.got);
   row.expected = total(chains.expected);
   row.counts = chains.determined && row.expected > 0 && std::isfinite(row.sum);
-  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + total(chains.most);
+  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + total(chains.most) +
+              carried_by_masked(row.expected, bound);
   const double relative = (tolerance::kRoundVariance * n / 3 + 16.0 / 3) * kUnit32 * kUnit32;
   row.predicted = std::sqrt(relative * row.expected * row.expected + total(chains.squares) / 12);
   return row;

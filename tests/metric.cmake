@@ -7,7 +7,7 @@ numcheck_test(metric_test LABEL unit
 numcheck_test(tolerance_test LABEL unit
   SOURCES unit/metric/problem.cpp unit/tolerance/judge_test.cpp unit/tolerance/judge_slope_test.cpp unit/tolerance/attention_lost_test.cpp unit/tolerance/largest_error_test.cpp unit/tolerance/model_test.cpp
           unit/tolerance/vacuity_test.cpp unit/tolerance/alike_test.cpp unit/tolerance/dependence_test.cpp
-          unit/tolerance/drift_test.cpp unit/tolerance/few_bits_test.cpp unit/tolerance/flushable_test.cpp unit/tolerance/gelu_errors_test.cpp unit/tolerance/relu_errors_test.cpp unit/tolerance/slope_limit_test.cpp unit/tolerance/addend_errors_test.cpp unit/tolerance/replayed_scale_test.cpp
+          unit/tolerance/drift_test.cpp unit/tolerance/few_bits_test.cpp unit/tolerance/flushable_test.cpp unit/tolerance/gelu_errors_test.cpp unit/tolerance/relu_errors_test.cpp unit/tolerance/slope_limit_test.cpp unit/tolerance/addend_errors_test.cpp unit/tolerance/replayed_scale_test.cpp unit/tolerance/alpha_first_test.cpp
   LIBRARIES numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op numcheck_core
             nlohmann_json::nlohmann_json)
 

@@ -216,8 +216,9 @@ GradientError GradientRounding::parts(const GradientRow& facts, double rho, doub
   if (parts * kMargin > largest_) {
     return {kInfinity, kInfinity};  // a head's part may overflow, and the sum may be infinite or NaN
   }
-  return {unit_ * rho * facts[GradientFact::weight] + sharing_ * subnormal_,
-          kRoundVariance * square(unit_ * parts) + sharing_ * square(subnormal_) / 3};
+  const double lost = std::max(subnormal_, kFlush);  // cuDNN 9.14 and 9.19 add parts without BF16's subnormals
+  return {unit_ * rho * facts[GradientFact::weight] + sharing_ * lost,
+          kRoundVariance * square(unit_ * parts) + sharing_ * square(lost) / 3};
 }
 
 GradientError GradientRounding::offset(const op::OutputValues& output, std::size_t head, double alike) const {

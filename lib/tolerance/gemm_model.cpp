@@ -14,6 +14,7 @@
 #include "op/gemm.hpp"
 #include "op/gemm_scaling.hpp"
 #include "tolerance/accumulation.hpp"
+#include "tolerance/alpha_first.hpp"
 #include "tolerance/few_bits.hpp"
 #include "tolerance/gemm_epilogue_errors.hpp"
 #include "tolerance/gemm_overflow.hpp"
@@ -282,6 +283,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
     add_lost_subnormals(request, g.p, arithmetic, g.product_scale, model);
   }
   add_conversion(g, model);
+  add_alpha_first(g, model);
   add_repetition(g, model);
   add_cancellation(g, model);
   add_epilogue(g, model);

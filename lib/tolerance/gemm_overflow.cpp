@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/codec.hpp"
+#include "tolerance/alpha_first.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -62,10 +63,11 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
   model.overflow_magnitude = limit * unit / facts.enlargement;
   const bool shortened = facts.fp32_storage && facts.operands != core::Dtype::fp32;
   // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).
-  model.overflow_possible = shortened || has_addend || reaches || std::isfinite(model.operand_limit);
+  const double vanishes = vanishes_below(request, p.alpha);
+  model.overflow_possible = shortened || has_addend || reaches || vanishes > 0 || std::isfinite(model.operand_limit);
   if (!has_addend) {
     model.reach = k * std::max(1.0, facts.scale) / limit;
-    model.operand_least = shortened ? std::ldexp(1.0, core::dtype_info(facts.operands).emin) : 0;
+    model.operand_least = std::max(vanishes, shortened ? std::ldexp(1.0, core::dtype_info(facts.operands).emin) : 0);
   }
 }
 

@@ -151,5 +151,29 @@ TEST(AttentionRoundedSums, of_heads_are_predicted) {
   }
 }
 
+TEST(AttentionRoundedSums, of_heads_may_leave_out_subnormal_parts) {
+  constexpr double kSmallestNormal = 0x1p-126;
+  Unfused kernel = kernel_of("bf16", "causal", 0);
+  kernel.p.heads = 4;
+  kernel.p.kv_heads = 1;
+  const RoundingCase c(kernel, {.name = "tiny", .gradient = 0x1p-126});
+  op::AttentionParams one = kernel.p;
+  one.heads = 1;
+  Numbers sum(testing::value_of(c.backward_values, "dv").size());
+  std::size_t left_out = 0;
+  for (std::size_t head = 0; head < 4; ++head) {
+    const Numbers part = testing::value_of(values_of_part(c, one, head, 4, {"k", "v"}), "dv");
+    for (std::size_t n = 0; n < sum.size(); ++n) {
+      const bool is_normal = std::fabs(part[n]) >= kSmallestNormal;
+      sum[n] += is_normal ? part[n] : 0;
+      left_out += is_normal ? 0 : 1;
+    }
+  }
+  EXPECT_GT(left_out, sum.size());
+  const Fit fit = fit_of(c.backward, c.backward_values, "dv", sum, {.head_gradients = true});
+  EXPECT_LE(fit.worst, 1);
+  EXPECT_LE(fit.rms, 1.3);
+}
+
 }  // namespace
 }  // namespace numcheck::reference

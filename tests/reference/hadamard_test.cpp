@@ -1,6 +1,7 @@
 // The random Hadamard transform: its definition, and what it leaves of a product.
 #include "reference/hadamard.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -72,6 +73,14 @@ TEST(Hadamard, what_the_order_of_sums_may_decide_is_marked) {
   x[33] = 0x1p-40;
   const Transformed transformed = hadamard_transformed(x);
   EXPECT_EQ(transformed.uncertain, (std::vector<std::uint8_t>{1, 0, 0}));
+}
+
+TEST(Hadamard, what_may_overflow_on_the_way_is_marked) {
+  Numbers x(48, -1e38);  // as double sums the results are finite, or 0
+  x[16] = 0x1p126;       // the largest sum is finite in any order
+  std::fill(x.begin() + 17, x.begin() + 32, 0);
+  x[32] = std::numeric_limits<double>::infinity();  // may meet the infinity of an overflow
+  EXPECT_EQ(hadamard_transformed(x).uncertain, (std::vector<std::uint8_t>{1, 0, 1}));
 }
 
 TEST(Hadamard, infinities_and_nan) {
