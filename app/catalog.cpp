@@ -38,6 +38,7 @@
 #include "op/rope.hpp"
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
+#include "op/swizzle_scales.hpp"
 #include "reference/references.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_model.hpp"
@@ -103,6 +104,7 @@ const std::vector<Row>& table() {
       {OP(quantize), &tolerance::tracked_error_model, {CUDA(quantize), TE(quantize), SIM(quantize)}},
       {OP(dequantize), &tolerance::tracked_error_model, {CUDA(dequantize), TE(dequantize), SIM(dequantize)}},
       {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},
+      {OP(swizzle_scales), &tolerance::tracked_error_model, {CUDA(swizzle_scales), TE(swizzle_scales), SIM(swizzle_scales)}},
       {OP(amax), &tolerance::tracked_error_model, {CUDA(amax), TE(amax), SIM(amax)}},
       {OP(fp8_recipe), &tolerance::tracked_error_model, {CUDA(fp8_recipe), TE(fp8_recipe), SIM(fp8_recipe)}},
       {OP(rope_fwd), &tolerance::tracked_error_model, {CUDA(rope_fwd), TE(rope_fwd), SIM(rope_fwd)}},

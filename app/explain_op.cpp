@@ -56,7 +56,7 @@ struct SeenPort {
 
 /// Parameters with small dimensions and all other defaults.
 op::Params small_params(const op::Op& op) {
-  constexpr std::int64_t kDim = 4;
+  constexpr std::int64_t kDim = 32;  // whole blocks of every scaling recipe but those of 128
   op::Params params;
   for (const op::Field& field : op.fields()) {
     params.push_back(field.required && field.kind == op::FieldKind::integer ? op::Value(kDim) : field.fallback);

@@ -38,6 +38,7 @@ enum TensorParam : int {
   kRowwiseScaleInv = 4,
   kColumnwiseScaleInv = 5,
   kColumnwiseAmax = 6,
+  kSwizzledScales = 7,  ///< one byte, from 2.12 on
 };
 
 /// NVTEScalingMode.
@@ -201,6 +202,9 @@ inline constexpr QuantizeDbiasDact kQuantizeDbiasDrelu{"nvte_quantize_dbias_drel
 inline constexpr QuantizeDbiasDact kQuantizeDbiasDqgelu{"nvte_quantize_dbias_dqgelu"};
 inline constexpr QuantizeDbiasDact kQuantizeDbiasDsrelu{"nvte_quantize_dbias_dsrelu"};
 
+// swizzle.h
+inline constexpr Unary kSwizzleScales{"nvte_swizzle_scaling_factors"};
+
 // recipe.h
 inline constexpr Unary kComputeAmax{"nvte_compute_amax"};  ///< of the input, into the output's amax
 inline constexpr Function<void(Handle output, Handle config, Stream)> kComputeScale{"nvte_compute_scale_from_amax"};
@@ -336,6 +340,7 @@ inline constexpr std::array kKnownFunctions = {
     kQuantizeDbiasDrelu.name,
     kQuantizeDbiasDqgelu.name,
     kQuantizeDbiasDsrelu.name,
+    kSwizzleScales.name,
     kComputeAmax.name,
     kComputeScale.name,
     kDelayedScaling.name,

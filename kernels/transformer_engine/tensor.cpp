@@ -95,6 +95,13 @@ void Tensor::set(TensorParam param, void* data, int dtype, Extents extents) {
   set_basic(param, basic_of(data, dtype, extents));
 }
 
+void Tensor::set_swizzled_scales() {
+  if (library_.has(kSetTensorParamV2.name)) {
+    const std::uint8_t yes = 1;
+    library_.call(kSetTensorParamV2, handle_, kSwizzledScales, &yes, sizeof yes);
+  }
+}
+
 void Tensor::set_basic(TensorParam param, const BasicTensor& basic) {
   set_part(library_, handle_, param, basic);
 }

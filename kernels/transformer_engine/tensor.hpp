@@ -44,6 +44,9 @@ class Tensor {
   /// Sets a part that is one FP32 number.
   void set_scalar(TensorParam param, void* data) { set(param, data, kFloat32, {1}); }
 
+  /// Says that its scales are in the order of op::SwizzleScalesParams, to versions that ask.
+  void set_swizzled_scales();
+
   [[nodiscard]] Handle handle() const noexcept { return handle_; }
 
  private:

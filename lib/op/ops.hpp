@@ -21,6 +21,7 @@
   X(quantize) \
   X(dequantize) \
   X(transpose) \
+  X(swizzle_scales) \
   X(amax) \
   X(fp8_recipe) \
   X(rope_fwd) \

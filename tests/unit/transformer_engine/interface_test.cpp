@@ -17,6 +17,7 @@
 #include <transformer_engine/permutation.h>
 #include <transformer_engine/recipe.h>
 #include <transformer_engine/softmax.h>
+#include <transformer_engine/swizzle.h>
 #include <transformer_engine/transformer_engine.h>
 #include <transformer_engine/transpose.h>
 
@@ -73,6 +74,7 @@ static_assert(int{kQuantizeNvfp4Square} == kNVTEQuantizationConfigNVFP42DQuantiz
 static_assert(int{kQuantizeStochastic} == kNVTEQuantizationConfigStochasticRounding);
 static_assert(int{kFloat4E2m1} == kNVTEFloat4E2M1 && int{kNvfp4} == NVTE_NVFP4_1D_SCALING);
 static_assert(int{kColumnwiseAmax} == kNVTEColumnwiseAmax);
+static_assert(int{kSwizzledScales} == kNVTEWithGEMMSwizzledScales);
 static_assert(int{kMatmulBias} == kNVTEMatmulConfigBiasTensor);
 static_assert(int{kMatmulGeluEpilogue} == kNVTEMatmulConfigWithGELUEpilogue);
 static_assert(int{kMatmulEpilogueAux} == kNVTEMatmulConfigEpilogueAuxTensor);
@@ -134,6 +136,7 @@ static_assert(declares<decltype(::nvte_quantize_dbias_drelu)>(kQuantizeDbiasDrel
 static_assert(declares<decltype(::nvte_quantize_dbias_dqgelu)>(kQuantizeDbiasDqgelu));
 static_assert(declares<decltype(::nvte_quantize_dbias_dsrelu)>(kQuantizeDbiasDsrelu));
 
+static_assert(declares<decltype(::nvte_swizzle_scaling_factors)>(kSwizzleScales));
 static_assert(declares<decltype(::nvte_compute_amax)>(kComputeAmax));
 static_assert(declares<decltype(::nvte_compute_scale_from_amax)>(kComputeScale));
 static_assert(declares<decltype(::nvte_delayed_scaling_recipe_amax_and_scale_update)>(kDelayedScaling));

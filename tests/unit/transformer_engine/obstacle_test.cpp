@@ -18,6 +18,7 @@
 #include "op/rope.hpp"
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
+#include "op/swizzle_scales.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
@@ -366,6 +367,17 @@ TEST(TeAmaxObstacle, its_function_is_needed_and_empty_tensors_are_accepted) {
   p.rows = p.cols = 4;
   p.format = "fp8_e4m3";
   EXPECT_TRUE(says(obstacle(), "has no nvte_compute_amax"));
+}
+
+TEST(TeSwizzleObstacle, its_function_is_needed_and_empty_tensors_are_refused) {
+  op::SwizzleScalesParams p;
+  const auto obstacle = [&p] {
+    return obstacle_of(transformer_engine::swizzle_scales(), op::swizzle_scales(), p, "fp32");
+  };
+  EXPECT_TRUE(says(obstacle(), "does not accept empty tensors"));
+  p.rows = 1;
+  p.cols = 32;
+  EXPECT_TRUE(says(obstacle(), "has no nvte_swizzle_scaling_factors"));
 }
 
 TEST(TeFp8RecipeObstacle, each_kernel_needs_its_function_and_casts) {
