@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
 #include "op/moe.hpp"
+#include "reference/repeated_terms.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -24,6 +26,38 @@ bool vanishes(const Scalar& x, const Scalar& largest) {
   return std::isinf(tolerance::value_of(x)) && tolerance::value_of(x) < tolerance::value_of(largest);
 }
 
+/// What a sum of n terms of one sign may be off by, squared, where they differ by less than its last bit: then they are all rounded
+/// alike. `alike` is the mean of the cosine of the term's place between two numbers, for normal terms.
+inline double of_near_terms(const std::vector<Tracked>& terms, double total) {
+  const auto n = static_cast<double>(terms.size());
+  const double mean = total / n, ulp = 2 * tolerance::kUnit32 * total;
+  double spread2 = 0;
+  for (const Tracked& term : terms) {
+    spread2 += (term.y - mean) * (term.y - mean) / n;
+  }
+  const double step = n * tolerance::kUnit32 * total;
+  const double alike = ulp > 0 ? std::exp(-4 * std::numbers::pi * std::numbers::pi * spread2 / (ulp * ulp)) : 0;
+  return alike * step * step / 12;  // half of the partial sums are in the last binade: (n / 2)^2 u^2 / 3
+}
+
+/// Of scores, in any order: those of few different logits have few different errors, and so have their partial sums.
+inline double sum_of(const std::vector<double>& scores, const std::vector<double>& /*logits*/) {
+  Sum<double> sum;
+  std::ranges::for_each(scores, [&sum](double x) { sum.add(x); });
+  return sum.result();
+}
+inline Tracked sum_of(const std::vector<Tracked>& scores, const std::vector<Tracked>& logits) {
+  Sum<Tracked> sum;
+  RepeatedTerms terms;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    sum.add(scores[i]);
+    terms.add(logits[i].y, static_cast<float>(scores[i].y), 1, scores[i]);
+  }
+  Tracked total = sum.result();
+  total.v += std::max(terms.excess_variance(), of_near_terms(scores, total.y));
+  return total;
+}
+
 template <class Scalar>
 std::vector<Scalar> softmax(const std::vector<Scalar>& logits) {
   Scalar largest(-std::numeric_limits<double>::infinity());
@@ -31,12 +65,10 @@ std::vector<Scalar> softmax(const std::vector<Scalar>& logits) {
     largest = tolerance::larger_of(largest, x);
   }
   std::vector<Scalar> out;
-  Sum<Scalar> sum;
   for (const Scalar& x : logits) {
     out.push_back(vanishes(x, largest) ? Scalar(0.0) : tolerance::exponential(x - largest, true));
-    sum.add(out.back());
   }
-  const Scalar total = sum.result();
+  const Scalar total = sum_of(out, logits);
   for (Scalar& x : out) {
     x = x / total;
   }
@@ -138,19 +170,18 @@ class RoutedToken {
   void weigh() {
     weights_.assign(scores_.size(), Scalar(0.0));
     std::vector<std::size_t> experts;
-    std::vector<Scalar> picked;
+    std::vector<Scalar> picked, logits;
     for (std::size_t expert = 0; expert < scores_.size(); ++expert) {
       if (chosen_[expert]) {
         experts.push_back(expert);
         picked.push_back(scores_[expert]);
+        logits.push_back(logits_[expert]);
       }
     }
     if (late_) {
       picked = softmax(picked);
     } else if (p_.score == "sigmoid" && p_.topk > 1) {
-      Sum<Scalar> sum;
-      std::ranges::for_each(picked, [&sum](const Scalar& x) { sum.add(x); });
-      const Scalar total = sum.result() + Scalar(kSmall);
+      const Scalar total = sum_of(picked, logits) + Scalar(kSmall);
       std::ranges::for_each(picked, [&total](Scalar& x) { x = x / total; });
     }
     for (std::size_t i = 0; i < experts.size(); ++i) {

@@ -29,9 +29,13 @@ Pattern always(const P& /*params*/, core::Dtype /*format*/) {
 }
 template <class P>
 constexpr PatternOf<P> kCancelling = &always<P, Order::random, false>;
-Pattern integer_pattern(const ExactParams& /*params*/, core::Dtype /*format*/) {
+/// Of both signs.
+template <class P>
+Pattern few_values_pattern(const P& /*params*/, core::Dtype /*format*/) {
   return {.order = Order::random, .coherence = 0, .few_values = true};
 }
+template <class P>
+constexpr PatternOf<P> kFewValues = &few_values_pattern<P>;
 template <class P>
 constexpr PatternOf<P> kOneSign = &always<P, Order::random, true>;
 template <class P>
@@ -83,7 +87,8 @@ constexpr std::array kDistributions = {
         "log_uniform", "2^x with x uniform: wide exponent range, all binades equally likely"),
     row<OutlierParams, generate_outliers, kCancelling<OutlierParams>>(
         "outliers", "standard normal with a share of scaled elements"),
-    row<ExactParams, generate_integers, integer_pattern>("exact", "small integers that an op sums without rounding"),
+    row<ExactParams, generate_integers, kFewValues<ExactParams>>("exact",
+                                                                 "small integers that an op sums without rounding"),
     row<TieParams, generate_ties, kCancelling<TieParams>>(
         "ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
     row<SpecialParams, generate_specials, kCancelling<SpecialParams>>(
@@ -95,7 +100,7 @@ constexpr std::array kDistributions = {
     DistributionInfo{"rows",
                      "normal rows, each with its own spread 2^x and a mean of 0, 2^4 or 2^10 times that: for norms",
                      &op::fields_of<RowsParams>, &generate_rows_with, &uneven_pattern},
-    row<NoParams, generate_signs, kCancelling<NoParams>>("signs", "1 and -1: every product of a sum counts alike"),
+    row<NoParams, generate_signs, kFewValues<NoParams>>("signs", "1 and -1: every product of a sum counts alike"),
     DistributionInfo{"one_hot",
                      "a single 1 in each sum, from its end backwards and spread over it: which product is lost",
                      &op::fields_of<NoParams>, &generate_one_hot_with, &uneven_pattern},

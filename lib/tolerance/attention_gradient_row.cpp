@@ -205,9 +205,15 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
                (common_.ordered ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
                                 : std::min(std::max(squares, y * y), square(lost + flushed_) * per_element)) +
                (early_.what().score_gradients ? square(stored_.lost) * per_element : 0) +  // of dp, which D may cancel
+               square(lost_by_difference()) * per_element +
                (of_scores * stored_.scores + squares * stored_.weights) * std::max(1.0, element.weight_ratio) +
                square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));
+}
+
+double GradientRowErrors::lost_by_difference() const {
+  // Each product of dp and of D is rounded to a multiple of kUnderflow, and these need not be the same ones.
+  return common_.of_values ? 0 : std::sqrt(2 * common_.width) * kUnderflow / 2 * std::max(1.0, common_.factor);
 }
 
 GradientError GradientRowErrors::largest(double of_all) const {

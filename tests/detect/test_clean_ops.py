@@ -18,6 +18,27 @@ OUTWEIGHED = case("softmax_fwd", "fp32", {"distribution": "rows", "low": -12, "h
 OVERFLOWING = case("quantize", "bf16", {"distribution": "constant", "value": -1e38}, 442508282, rows=16, cols=2, recipe="nvfp4",
                    block_shape="1x16", format="fp4_e2m1", layout="columnwise", hadamard=True)
 
+# Values of 10^-41: each product with a weight is rounded to a multiple of 2^-149, and so is a whole row's mean of 128 of them.
+SUBNORMAL_VALUES = case("attention_fwd", "fp32", {"distribution": "patterns", "format": "fp32", "stride": 17,
+                                                  "q": {"distribution": "positive"}, "k": {"distribution": "ties", "format": "fp8_e5m2"}},
+                        1706542782, batches=2, heads=12, kv_heads=3, sq=64, sk=128, d=1, scale=10, mask="causal_bottom_right",
+                        window_right=5, bias="alibi", softmax="off_by_one", layout="bshd")
+# A row with one key: o is that key's v, and D cancels dp but for what subnormal products lose.
+CANCELLED = case("attention_bwd", "fp32",
+                 {"distribution": "ties", "format": "fp8_e4m3", "q": {"distribution": "one_hot"}, "bias": {"distribution": "rows", "low": -3, "high": 3},
+                  "k": {"distribution": "rows", "low": 5, "high": 9}, "do": {"distribution": "patterns", "format": "fp32", "stride": 7},
+                  "v": {"distribution": "ties", "format": "mixed"}}, 2162143499, heads=12, kv_heads=3, sq=64, sk=64, d=64,
+                 mask="causal_bottom_right", window_right=0, bias="post_scale", softmax="off_by_one", layout="bshd", statistics="reference")
+# Few different numbers are quantised to FP8 with few different errors.
+SIGNS = [case("attention_bwd", "fp8_e4m3", {"distribution": "signs"}, 3463912756, batches=2, heads=12, kv_heads=3, sq=64, sk=128, d=1,
+              scale=-0.2, window_right=2, softmax="learnable", softcap=50, layout="bhsd"),
+         *[case("attention_fwd", "fp8_e4m3", {"distribution": "signs"}, seed, sq=64, sk=64, d=16) for seed in range(1, 9)]]
+# Sums of 128 scores that are nearly 1, or of 100 that are a few numbers: all additions of a binade err alike.
+SCORES = [*[case("router_topk", "fp32", {"distribution": "large_mean", "mean": 12, "sigma": 0.5}, seed, tokens=16, experts=256, topk=128,
+                 score="sigmoid") for seed in range(1, 4)],
+          case("router_topk", "fp32", {"distribution": "ties", "format": "fp8_e5m2"}, 1916305501, tokens=8, experts=1024, topk=100,
+               score="sigmoid", scaling=2.5)]
+
 
 class CleanOps(PlantsFaults):
     def check(self, cases):
@@ -26,6 +47,15 @@ class CleanOps(PlantsFaults):
 
     def test_rows_that_masked_scores_outweigh(self):
         self.check([OUTWEIGHED])
+
+    def test_subnormal_values_of_attention(self):
+        self.check([SUBNORMAL_VALUES, CANCELLED])
+
+    def test_attention_of_signs_in_fp8(self):
+        self.check(SIGNS)
+
+    def test_scores_of_the_router_that_are_nearly_equal(self):
+        self.check(SCORES)
 
     def test_hadamard_sums_that_overflow(self):
         self.check([OVERFLOWING])

@@ -70,6 +70,15 @@ HADAMARD = {"op": "quantize", "mode": "bf16", "backend": "sim",
                        "block_shape": "1x16"},
             "inputs": {"distribution": "log_uniform", "low": -149, "high": -126}, "seed": 616282994}
 
+# Results beyond FP32: their amax is infinite.
+OVERFLOWING = [
+    fp8((4, 16, 64), *[{"distribution": "log_uniform", "low": -126, "high": 126}] * 2, 0, output="fp8_e4m3"),
+    fp8((4, 16, 64), *[{"distribution": "log_uniform", "low": -126, "high": 126}] * 2, 3, output="fp8_e4m3"),
+    {"op": "grouped_gemm", "mode": "fp8_e4m3", "backend": "sim",
+     "params": {"group_m": "4+64", "group_n": "16", "group_k": "64", "groups": 2, "trans_b": True, "output": "fp8_e4m3"},
+     "inputs": {"distribution": "log_uniform", "low": -126, "high": 126}, "seed": 4114492780},
+]
+
 
 class CleanProducts(PlantsFaults):
     def check(self, cases):
@@ -90,6 +99,9 @@ class CleanProducts(PlantsFaults):
 
     def test_sums_that_are_nearly_constant_beside_c(self):
         self.check([NEARLY_CONSTANT])
+
+    def test_amaxes_of_products_that_overflow(self):
+        self.check(OVERFLOWING)
 
     def test_hadamard_sums_of_zeros(self):
         self.check([HADAMARD])
