@@ -32,6 +32,7 @@
 #include "op/layernorm_bwd.hpp"
 #include "op/layernorm_fwd.hpp"
 #include "op/moe.hpp"
+#include "op/multi_tensor_scale.hpp"
 #include "op/quantize.hpp"
 #include "op/rmsnorm_bwd.hpp"
 #include "op/rmsnorm_fwd.hpp"
@@ -106,6 +107,7 @@ const std::vector<Row>& table() {
       {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},
       {OP(swizzle_scales), &tolerance::tracked_error_model, {CUDA(swizzle_scales), TE(swizzle_scales), SIM(swizzle_scales)}},
       {OP(amax), &tolerance::tracked_error_model, {CUDA(amax), TE(amax), SIM(amax)}},
+      {OP(multi_tensor_scale), &tolerance::tracked_error_model, {CUDA(multi_tensor_scale), TE(multi_tensor_scale), SIM(multi_tensor_scale)}},
       {OP(fp8_recipe), &tolerance::tracked_error_model, {CUDA(fp8_recipe), TE(fp8_recipe), SIM(fp8_recipe)}},
       {OP(rope_fwd), &tolerance::tracked_error_model, {CUDA(rope_fwd), TE(rope_fwd), SIM(rope_fwd)}},
       {OP(rope_bwd), &tolerance::tracked_error_model, {CUDA(rope_bwd), TE(rope_bwd), SIM(rope_bwd)}},

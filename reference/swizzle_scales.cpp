@@ -1,6 +1,5 @@
 #include "op/swizzle_scales.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +10,7 @@
 #include "reference/exact_output.hpp"
 #include "reference/mistake_list.hpp"
 #include "reference/references.hpp"
+#include "reference/scrambled.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -67,14 +67,11 @@ std::vector<op::Mistake> mistakes(const op::Params& params, const op::Mode&) {
   return list.take();
 }
 
-/// Bytes that follow from all bits of the draws, so that neighbours differ whatever the distribution.
 void derive(const op::DeriveRequest&, std::span<double> values) {
-  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio (Knuth)
-  constexpr int kTop = 56;
+  constexpr int kTopByte = 56;
   core::parallel_chunks(values.size(), std::size_t{1} << 16, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (double& value : values.subspan(begin, end - begin)) {
-      const std::uint64_t bits = std::bit_cast<std::uint64_t>(value) * kOdd;
-      value = static_cast<double>(((bits ^ (bits >> 32)) * kOdd) >> kTop);
+    for (std::size_t i = begin; i < end; ++i) {
+      values[i] = static_cast<double>(scrambled(values[i], i) >> kTopByte);
     }
   });
 }

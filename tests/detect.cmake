@@ -124,6 +124,8 @@ add_custom_target(diagnosis_table
   USES_TERMINAL VERBATIM)
 add_test(NAME detect_diagnoses
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_diagnoses.py")
+add_test(NAME detect_largest_numbers
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_largest_numbers.py")
 add_test(NAME detect_clean_ops
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_clean_ops.py")
 add_test(NAME detect_clean_products
@@ -146,7 +148,7 @@ add_custom_target(tamperings_full
   COMMAND ${tamperings} --count 500 --seed 2
   COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
   USES_TERMINAL VERBATIM)
-list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_formats detect_bits detect_clean_ops detect_clean_products detect_converted detect_delayed_scaling
+list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_formats detect_bits detect_clean_ops detect_clean_products detect_largest_numbers detect_converted detect_delayed_scaling
      detect_diagnoses detect_false_alarms detect_flips detect_grouped detect_groups detect_headroom detect_not_told detect_replayed_scale
      detect_scales detect_sensitivity detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

@@ -205,6 +205,12 @@ inline constexpr QuantizeDbiasDact kQuantizeDbiasDsrelu{"nvte_quantize_dbias_dsr
 // swizzle.h
 inline constexpr Unary kSwizzleScales{"nvte_swizzle_scaling_factors"};
 
+// multi_tensor.h
+inline constexpr Function<void(int chunk_size, Handle noop_flag, Handle** tensor_lists, std::size_t num_tensor_lists,
+                               std::size_t num_tensors_per_list, float max_fp8, int force_pow_2_scales, float epsilon,
+                               Stream)>
+    kMultiTensorScale{"nvte_multi_tensor_compute_scale_and_scale_inv_cuda"};
+
 // recipe.h
 inline constexpr Unary kComputeAmax{"nvte_compute_amax"};  ///< of the input, into the output's amax
 inline constexpr Function<void(Handle output, Handle config, Stream)> kComputeScale{"nvte_compute_scale_from_amax"};
@@ -341,6 +347,7 @@ inline constexpr std::array kKnownFunctions = {
     kQuantizeDbiasDqgelu.name,
     kQuantizeDbiasDsrelu.name,
     kSwizzleScales.name,
+    kMultiTensorScale.name,
     kComputeAmax.name,
     kComputeScale.name,
     kDelayedScaling.name,

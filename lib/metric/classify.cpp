@@ -137,7 +137,10 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   }
   const bool same_sign = std::signbit(got) == std::signbit(y);
   // The threshold is where rounding gives infinity, so that the rounding itself is not added.
-  const double bound = unrounded_bound_at(y, a);
+  // The bound of a formula's result has its last rounding; a product's, that of sums, does not.
+  const bool has_last = input_.port->dtype == core::Dtype::fp32 && !input_.model->terms;
+  const double last = has_last ? std::abs(y) * core::dtype_info(core::Dtype::fp32).unit_roundoff : 0;
+  const double bound = std::fmax(unrounded_bound_at(y, a) - last, 0);
   const double error = input_.model->one_error || unknown ? bound : std::fmin(bound, most_by_spread(i, a));
   const double reach = same_sign ? error + std::abs(y) : error - std::abs(y);
   const bool near = std::isfinite(threshold) && reach >= threshold;

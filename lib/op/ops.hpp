@@ -23,6 +23,7 @@
   X(transpose) \
   X(swizzle_scales) \
   X(amax) \
+  X(multi_tensor_scale) \
   X(fp8_recipe) \
   X(rope_fwd) \
   X(rope_bwd) \

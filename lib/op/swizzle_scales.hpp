@@ -20,7 +20,7 @@ namespace numcheck::op {
 ///
 /// Ports: scales, as `quantize` leaves them, without padding: [rows, blocks], and column-wise [blocks, cols] with mxfp8 and
 /// [cols, blocks] with nvfp4, whose column-wise codes are transposed; swizzled [tiles, 512]. Each draw of scales becomes a byte that
-/// follows from all of its bits. What is not written of `swizzled` is poison: multiplying by padding that is NaN is a known way to
+/// follows from its bits and its place. What is not written of `swizzled` is poison: multiplying by padding that is NaN is a known way to
 /// lose a product.
 /// Source: cuBLAS manual, "1D block scaling factors layout"; TransformerEngine swizzle.h, nvte_swizzle_scaling_factors,
 /// common/swizzle/swizzle.cu.

@@ -235,8 +235,9 @@ inline Tracked rounded_to(const Tracked& x, core::Dtype dtype) {
   if (core::round_to(x.y - x.b, dtype) == y && core::round_to(x.y + x.b, dtype) == y) {
     return {y};
   }
-  const double step = x.b + core::ulp(std::fabs(x.y) + x.b, dtype);
-  return {y, step, step * step};
+  // e before it, and the two roundings are an ulp apart at most.
+  const double ulp = core::ulp(std::fabs(x.y) + x.b, dtype);
+  return {y, x.b + ulp, x.v + ulp * ulp};
 }
 
 /// Sum of any number of terms, in any order on the device.

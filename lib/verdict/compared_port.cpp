@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -105,7 +106,11 @@ void ComparedPort::convert() {
         for (std::size_t i = begin; i < end; ++i) {
           const bool is_poison =
               std::isnan(codes_[i]) && bits_at(i) == unwritten;  // all bits set is a NaN in all of these formats
-          values_[i] = is_poison ? poison() : static_cast<float>(codes_[i] * scale_of(i));
+          // Casts to codes with scales of blocks saturate: an infinite code is no number of theirs, and any product with a scale
+          // of 2^127 is infinite.
+          values_[i] = is_poison               ? poison()
+                       : std::isinf(codes_[i]) ? std::numeric_limits<float>::quiet_NaN()
+                                               : static_cast<float>(codes_[i] * scale_of(i));
         }
       });
   port_ = as_fp32(stored_);

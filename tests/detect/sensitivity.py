@@ -63,6 +63,9 @@ def others():
     for op, params in OTHERS:
         for mode in ("fp32", "bf16"):
             yield f"`{op}` {mode}", case(op, mode, **params)
+    yield "`attention_fwd` fp8_e4m3", case("attention_fwd", "fp8_e4m3", **SCORES, d=64)
+    yield "`attention_bwd` fp8_hybrid", case("attention_bwd", "fp8_hybrid", **SCORES, d=64)
+    yield "`rmsnorm_fwd` fp32, hf", case("rmsnorm_fwd", "fp32", rows=128, hidden=4096, gamma_order="hf")
 
 
 def named():

@@ -13,6 +13,7 @@
 #include <transformer_engine/fused_router.h>
 #include <transformer_engine/gemm.h>
 #include <transformer_engine/multi_stream.h>
+#include <transformer_engine/multi_tensor.h>
 #include <transformer_engine/normalization.h>
 #include <transformer_engine/permutation.h>
 #include <transformer_engine/recipe.h>
@@ -137,6 +138,7 @@ static_assert(declares<decltype(::nvte_quantize_dbias_dqgelu)>(kQuantizeDbiasDqg
 static_assert(declares<decltype(::nvte_quantize_dbias_dsrelu)>(kQuantizeDbiasDsrelu));
 
 static_assert(declares<decltype(::nvte_swizzle_scaling_factors)>(kSwizzleScales));
+static_assert(declares<decltype(::nvte_multi_tensor_compute_scale_and_scale_inv_cuda)>(kMultiTensorScale));
 static_assert(declares<decltype(::nvte_compute_amax)>(kComputeAmax));
 static_assert(declares<decltype(::nvte_compute_scale_from_amax)>(kComputeScale));
 static_assert(declares<decltype(::nvte_delayed_scaling_recipe_amax_and_scale_update)>(kDelayedScaling));

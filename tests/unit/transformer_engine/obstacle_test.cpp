@@ -12,6 +12,7 @@
 #include "op/gemm.hpp"
 #include "op/grouped_gemm.hpp"
 #include "op/moe.hpp"
+#include "op/multi_tensor_scale.hpp"
 #include "op/quantize.hpp"
 #include "op/rmsnorm_bwd.hpp"
 #include "op/rmsnorm_fwd.hpp"
@@ -378,6 +379,16 @@ TEST(TeSwizzleObstacle, its_function_is_needed_and_empty_tensors_are_refused) {
   p.rows = 1;
   p.cols = 32;
   EXPECT_TRUE(says(obstacle(), "has no nvte_swizzle_scaling_factors"));
+}
+
+TEST(TeMultiTensorScaleObstacle, its_function_is_needed_and_empty_tensors_are_refused) {
+  op::MultiTensorScaleParams p;
+  const auto obstacle = [&p] {
+    return obstacle_of(transformer_engine::multi_tensor_scale(), op::multi_tensor_scale(), p, "fp32");
+  };
+  EXPECT_TRUE(says(obstacle(), "does not accept empty tensors"));
+  p.tensors = 1;
+  EXPECT_TRUE(says(obstacle(), "has no nvte_multi_tensor_compute_scale_and_scale_inv_cuda"));
 }
 
 TEST(TeFp8RecipeObstacle, each_kernel_needs_its_function_and_casts) {
