@@ -77,8 +77,8 @@ bool may_be(double got, const Tracked& expected, core::Dtype format) {
   // The bound has FP32's last rounding, which round_to makes as well: the largest number would be infinite.
   const double last = format == core::Dtype::fp32 ? tolerance::kUnit32 * std::fabs(expected.y) : 0;
   const double before = std::fmax(0, expected.b - last);
-  return std::fabs(got - expected.y) <= expected.b || (core::round_to(expected.y - before, format) <= got &&
-                                                       got <= core::round_to(expected.y + before, format));
+  return std::fabs(got - expected.y) <= expected.b ||
+         (core::round_to(expected.y - before, format) <= got && got <= core::round_to(expected.y + before, format));
 }
 
 const op::Delivered& delivered(const op::FindingRequest& request, std::string_view port) {

@@ -30,7 +30,14 @@ namespace numcheck::tolerance {
 /// of R^2. An overflow of the format in between is still wrong: no NaN and no infinity is excused. Measured with
 /// cuBLASLt 13.1 on an H200: before C is added (beta 1, C and D share memory, k not split; P = alpha op(A) op(B)), and
 /// before bias and activation (algorithms 23 and 24; P includes C).
-[[nodiscard]] model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square);
+///
+/// P is on the grid of the format, so that adding an R that hardly varies errs alike in all elements whose sum has the same ulp:
+///
+///   slope + steepness u exp(-2 pi^2 s^2),    s = sd(R) / (2 u rms(y))
+///
+/// `rest_spread` is s; 0 if R is a constant, infinite if there is no R, which loses nothing.
+[[nodiscard]] model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square,
+                                                  double rest_spread);
 
 /// Largest slope of gelu, at 1.4.
 inline constexpr double kGeluSteepness = 1.13;

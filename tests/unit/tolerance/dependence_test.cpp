@@ -1,6 +1,7 @@
 // Errors that several outputs share, and errors of terms that cancel: the model of GEMM, the gates, the statistics.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -96,11 +97,13 @@ TEST(OutputReduction, rounds_sums_that_may_be_cancelled) {
   EXPECT_NEAR(difference, 0.18 * 0x1p-16 * 3, 0.02 * 0.18 * 0x1p-16 * 3);  // operands may be enlarged by 2^-9
 }
 
+constexpr double kNone = std::numeric_limits<double>::infinity();  // spread of what is not added
+
 TEST(RoundedPart, adds_one_rounding_to_the_outputs_format) {
   Setting s{.mode = "fp16", .p = with_k(64), .expected = model::PrecisionClass::native, .more = {}};
   s.p.beta = 1;
   const model::ErrorModel plain = model_of(s);
-  const model::ErrorModel rounded = with_rounded_part(plain, 1, 4);
+  const model::ErrorModel rounded = with_rounded_part(plain, 1, 4, kNone);
   EXPECT_DOUBLE_EQ(rounded.bound_magnitude - plain.bound_magnitude, 0x1p-11);
   EXPECT_DOUBLE_EQ(rounded.bound_absolute - plain.bound_absolute, 0x1p-25);
   EXPECT_NEAR(rounded.var_second - plain.var_second, 0.18 * 0x1p-22, 1e-12);
@@ -108,7 +111,20 @@ TEST(RoundedPart, adds_one_rounding_to_the_outputs_format) {
   EXPECT_NEAR(rounded.var_absolute - plain.var_absolute, 4 * 0.18 * 0x1p-22, 1e-12) << "of what is added";
   EXPECT_EQ(rounded.overflow_magnitude, plain.overflow_magnitude) << "an overflow in between is wrong";
   EXPECT_EQ(rounded.kappa, plain.kappa) << "no limit moves";
-  EXPECT_NEAR(with_rounded_part(plain, 2, 0).bound_magnitude - plain.bound_magnitude, 0x1p-10, 1e-12);
+  EXPECT_NEAR(with_rounded_part(plain, 2, 0, kNone).bound_magnitude - plain.bound_magnitude, 0x1p-10, 1e-12);
+}
+
+TEST(RoundedPart, what_hardly_varies_is_added_with_the_same_error) {
+  Setting s{.mode = "bf16", .p = with_k(64), .expected = model::PrecisionClass::native, .more = {}};
+  s.p.beta = 1;
+  const model::ErrorModel plain = model_of(s);
+  const auto slack = [&plain](double spread) {
+    return with_rounded_part(plain, 1, 4, spread).slope_slack - plain.slope_slack;
+  };
+  EXPECT_DOUBLE_EQ(slack(0), 0x1p-8) << "a constant";
+  EXPECT_GT(slack(0.1), 0.8 * 0x1p-8);
+  EXPECT_LT(slack(1), 1e-8 * 0x1p-8) << "spread over an ulp, errors cancel";
+  EXPECT_EQ(slack(kNone), 0);
 }
 
 TEST(ApproximateTanh, errs_by_half_of_its_error_times_z) {
