@@ -179,7 +179,7 @@ std::vector<op::Operand> GroupBuilder::with_amaxes(const plan::Case& c, const st
                                                    const Rounding* rounding, std::vector<SharedDoubles>& owners) {
   std::vector<op::Operand> operands = rounding == nullptr ? group_.unrounded : rounding->operands;
   for (op::Operand& operand : operands) {
-    if (operand.data != nullptr) {
+    if (operand.data != nullptr || operand.elements() == 0) {
       continue;
     }
     const data::Drawn& drawn = in_blocks_.find(operand.port)->second;

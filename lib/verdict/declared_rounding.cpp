@@ -29,118 +29,12 @@
 #include "tolerance/output_reduction.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/output_model.hpp"
+#include "verdict/product_shortcuts.hpp"
 #include "verdict/slices_overflow.hpp"
 #include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
 namespace {
-
-/// What is added to a product: sums of the mean squares and of the variances of its parts.
-struct Rest {
-  double square = 0, variance = 0;
-
-  void add(std::span<const op::Operand> operands, std::string_view port, double factor) {
-    const op::Operand* found = op::find_operand(operands, port);
-    if (found == nullptr || found->elements() == 0) {
-      return;
-    }
-    double sum = 0, squares = 0;
-    for (std::size_t i = 0; i < found->elements(); ++i) {
-      const double value = found->data[i] * found->scale * factor;
-      sum += std::isfinite(value) ? value : 0;
-      squares += std::isfinite(value) ? value * value : 0;
-    }
-    const auto count = static_cast<double>(found->elements());
-    square += squares / count;
-    variance += std::max(0.0, squares / count - sum / count * (sum / count));
-  }
-  /// Its standard deviation in ulps of the output's numbers.
-  [[nodiscard]] double spread(double rms, core::Dtype format) const {
-    const double ulp = 2 * core::dtype_info(format).unit_roundoff * rms;
-    return square == 0 || ulp == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(variance) / ulp;
-  }
-};
-
-double root_mean_square(std::span<const double> values) {
-  double squares = 0;
-  for (const double value : values) {
-    squares += std::isfinite(value) ? value * value : 0;
-  }
-  return values.empty() ? 0 : std::sqrt(squares / static_cast<double>(values.size()));
-}
-
-std::string_view epilogue_name(const model::DeclaredRounding& declared) {
-  return !declared.gelu ? "bias" : declared.bias ? "bias and gelu" : "gelu";
-}
-
-using ModelTransform = std::function<model::ErrorModel(model::ErrorModel)>;
-
-/// Something that makes a result less precise than its mode promises: its effect on the model, a description, and what the
-/// bits must show (nothing if no bits are predicted).
-struct Shortcut {
-  ModelTransform model;
-  std::string sentence;
-  std::optional<op::EarlyRounding> evidence;
-};
-
-/// At most one of `parts` applies; `others` can be combined with each other and with one of the parts.
-struct Shortcuts {
-  std::vector<Shortcut> parts;
-  std::vector<Shortcut> others;
-};
-
-ModelTransform rounded_part(double steepness, const Rest& rest, double spread) {
-  return [steepness, square = rest.square, spread](model::ErrorModel model) {
-    return tolerance::with_rounded_part(std::move(model), steepness, square, spread);
-  };
-}
-
-/// Shortcuts of a product. Besides the product itself, the bias is rounded early if C is added in place, and C if the
-/// epilogue is a separate kernel.
-Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const EvaluationContext& context,
-                            const op::Port& port) {
-  const core::Dtype format = port.dtype;
-  const std::string_view name = core::dtype_info(format).name;
-  const int bytes = core::dtype_info(format).storage_bytes;
-  const op::Op& op = *context.prepared->c->op;
-  const std::vector<op::Operand> operands = op::operands_behind(op, context.prepared->rounding->operands, port.name);
-  const std::optional<op::Product> product = op::product_behind(op, context.group->params, port.name);
-  const double beta = product.has_value() ? product->params.beta : 0;
-  const double steepness = declared.gelu ? tolerance::kGeluSteepness : 1;
-  const double rms = bytes == 2 ? root_mean_square(expected_values(context, port).value.span()) : 0;
-  Shortcuts all;
-  if (bytes < 4 && declared.slices > 1) {
-    all.others.push_back({[slices = declared.slices](model::ErrorModel model) {
-                            return tolerance::with_output_reduction(std::move(model), slices);
-                          },
-                          fmt::format("{} slices of k are added in {}, as the library declares", declared.slices, name),
-                          op::EarlyRounding{.slices = declared.slices}});
-  }
-  if (bytes == 2 && declared.in_place) {
-    Rest rest;
-    rest.add(operands, "bias", 1);
-    Rest added = rest;
-    added.add(operands, "c", beta);
-    all.parts.push_back({rounded_part(steepness, rest, added.spread(rms, format)),
-                         fmt::format("the product is rounded to {} before C is added, in place", name),
-                         op::EarlyRounding{.product = true}});
-  }
-  if (bytes == 2 && (declared.gelu || declared.bias)) {  // relu commutes with rounding
-    Rest rest, added;
-    rest.add(operands, "c", beta);
-    added.add(operands, "bias", 1);
-    all.parts.push_back(
-        {rounded_part(steepness, rest, added.spread(rms, format)),
-         fmt::format("the sum is rounded to {} before the epilogue ({})", name, epilogue_name(declared)),
-         op::EarlyRounding{.sum = true}});
-  }
-  if (declared.gelu) {
-    all.others.push_back({&tolerance::with_approximate_tanh,
-                          fmt::format("the tanh of gelu is an approximation (to {:g})", tolerance::kTanhError),
-                          op::EarlyRounding{.tanh_error = tolerance::kTanhError}});
-  }
-  return all;
-}
 
 op::EarlyRounding both(const op::EarlyRounding& x, const op::EarlyRounding& y) {
   return {.slices = std::max(x.slices, y.slices),

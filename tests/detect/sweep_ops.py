@@ -93,7 +93,7 @@ class Sweep:
 
     def show(self):
         counts = ", ".join(f"{number} {status}" for status, number in sorted(self.statuses.items()))
-        print(f"{self.op:18}{self.backend:20}{counts}", flush=True)
+        print(f"{self.op:20}{self.backend:20}{counts}", flush=True)
         for reason, number in self.reasons.most_common(3):
             print(f"    {number} unsupported: {reason}")
         for case in self.wrong[:20]:

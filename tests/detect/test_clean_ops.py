@@ -39,6 +39,9 @@ SCORES = [*[case("router_topk", "fp32", {"distribution": "large_mean", "mean": 1
           case("router_topk", "fp32", {"distribution": "ties", "format": "fp8_e5m2"}, 1916305501, tokens=8, experts=1024, topk=100,
                score="sigmoid", scaling=2.5)]
 
+# No token is kept: the tensor that is moved has no elements.
+NOTHING_KEPT = case("moe_unpermute", "fp16", {"distribution": "normal"}, 3432708743, tokens=2, hidden=1627, topk=20, dropped=40)
+
 
 class CleanOps(PlantsFaults):
     def check(self, cases):
@@ -47,6 +50,9 @@ class CleanOps(PlantsFaults):
 
     def test_rows_that_masked_scores_outweigh(self):
         self.check([OUTWEIGHED])
+
+    def test_tokens_of_which_none_is_kept(self):
+        self.check([NOTHING_KEPT])
 
     def test_subnormal_values_of_attention(self):
         self.check([SUBNORMAL_VALUES, CANCELLED])
