@@ -105,6 +105,6 @@ Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const Evalu
                           op::EarlyRounding{.tanh_error = tolerance::kTanhError}});
   }
   return all;
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): `all` owns its functions
 
 }  // namespace numcheck::verdict

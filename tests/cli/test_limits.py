@@ -32,6 +32,16 @@ def steps(values):
     return values if FULL else sorted({values[0], values[len(values) // 3], values[-1]})
 
 
+def stacks_of(process):
+    """Where the threads of a process that does not end are, as far as gdb is there and may look."""
+    gdb = shutil.which("gdb")
+    if gdb is None:
+        return "there is no gdb to say where its threads are"
+    done = subprocess.run([gdb, "-p", str(process), "-batch", "-ex", "thread apply all backtrace 12"], capture_output=True, text=True,
+                          timeout=60)
+    return done.stdout + done.stderr
+
+
 class Limits(CliTest):
     def setUp(self):
         super().setUp()
@@ -62,9 +72,10 @@ class Limits(CliTest):
         try:
             stdout, stderr = child.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
+            stacks = stacks_of(child.pid)
             os.killpg(child.pid, 9)
             child.communicate()
-            self.fail(f"{name} does not end")
+            self.fail(f"{name} does not end\n{stacks}")
         text = stderr.decode(errors="replace")
         if FULL:
             print(f"{name}: {child.returncode} after {time.monotonic() - start:.2f} s {text.strip()[:300]!r}", flush=True)

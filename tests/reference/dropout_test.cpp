@@ -89,15 +89,26 @@ TEST(DropoutBwd, bounds_cover_fp32) {
   }
 }
 
-TEST(DropoutBwd, derived_masks_are_mixed_bytes) {
-  const Numbers mask = testing::derived(backward(0.5, 80000), {}, "mask", noise(10000, 3));
+/// Share of the bits of a mask that are kept.
+double kept_share(double p, const Numbers& draws) {
+  const std::size_t bits = 8 * draws.size();
+  const Numbers mask = testing::derived(backward(p, bits), {}, "mask", draws);
   double ones = 0;
   for (const double byte : mask) {
-    ASSERT_TRUE(byte >= 0 && byte <= 255 && byte == std::floor(byte)) << byte;
+    EXPECT_TRUE(byte >= 0 && byte <= 255 && byte == std::floor(byte)) << byte;
     ones += __builtin_popcount(static_cast<unsigned>(byte));
   }
-  EXPECT_NEAR(ones / 80000, 0.5, 0.01);
-  EXPECT_EQ(testing::derived(backward(0.5, 16), {}, "mask", {kInfinity, std::nan("")}), (Numbers{0, 0}));
+  return ones / static_cast<double>(bits);
+}
+
+TEST(DropoutBwd, derived_masks_follow_p_whatever_is_drawn) {
+  for (const double p : {0.1, 0.25, 0.5, 0.9}) {
+    const double share = 1 - std::floor(256 * p) / 256;
+    EXPECT_NEAR(kept_share(p, noise(10000, 3)), share, 0.01) << p;
+    EXPECT_NEAR(kept_share(p, Numbers(10000, 1)), share, 0.01) << p << " of a constant";
+    EXPECT_NEAR(kept_share(p, Numbers(10000, kInfinity)), share, 0.01) << p << " of infinities";
+  }
+  EXPECT_EQ(kept_share(0, noise(100, 3)), 1);
 }
 
 TEST(DropoutFwd, nothing_is_known_before) {

@@ -59,7 +59,7 @@ def tensors(rng, shape, mode):
 CLEAN = {"multi_tensor_scale": Clean(tensors, modes=("fp32",))}
 
 PATHS = [
-    {"op": "multi_tensor_scale",
+    {"op": "multi_tensor_scale", "mode": "fp32",
      "params": {"tensors": [0, 1, 400], "elements": [1, 1000], "chunk": [7, 65536], "format": ["fp8_e4m3", "fp8_e5m2"],
                 "power_of_two": [False, True]}},
 ]

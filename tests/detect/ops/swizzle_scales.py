@@ -53,7 +53,7 @@ def scales(rng, shape, mode):
 CLEAN = {"swizzle_scales": Clean(scales, modes=("fp32",))}
 
 PATHS = [
-    {"op": "swizzle_scales", "zip": [["rows", "cols"]],
+    {"op": "swizzle_scales", "mode": "fp32", "zip": [["rows", "cols"]],
      "params": {"rows": [0, 32, 64, 96, 256, 4096], "cols": [32, 0, 160, 64, 1024, 2048], "recipe": ["mxfp8", "nvfp4"],
                 "layout": ["rowwise", "columnwise"]}},
 ]

@@ -14,10 +14,10 @@
 namespace numcheck::app {
 namespace {
 
-op::Params sixteen_everywhere(const op::Op& op) {
+op::Params thirty_two_of_everything(const op::Op& op) {
   op::Params params;
   for (const op::Field& field : op.fields()) {
-    params.push_back(field.required ? op::Value(std::int64_t{16}) : field.fallback);
+    params.push_back(field.required ? op::Value(std::int64_t{32}) : field.fallback);
   }
   return params;
 }
@@ -41,7 +41,7 @@ TEST(Catalog, every_op_has_docs_reference_model_and_backends) {
 
 TEST(Catalog, every_mode_of_every_op_exists_and_has_a_model_of_every_output) {
   for (const prepare::CatalogRow& row : catalog()) {
-    const op::Params params = sixteen_everywhere(*row.op);
+    const op::Params params = thirty_two_of_everything(*row.op);
     for (const std::string_view name : row.op->modes) {
       const op::Mode* mode = op::find_mode(name);
       ASSERT_NE(mode, nullptr) << name;
@@ -101,7 +101,7 @@ TEST(Catalog, the_backend_table_names_every_backend_that_plans_may_name) {
 }
 
 bool has_exact_leg(const op::Op& op, std::string_view mode) {
-  return op.exact_plan(sixteen_everywhere(op), *op::find_mode(mode)).reason.empty();
+  return op.exact_plan(thirty_two_of_everything(op), *op::find_mode(mode)).reason.empty();
 }
 
 TEST(Catalog, quick_plan_has_every_op_and_every_mode_of_products_on_both_legs) {
@@ -143,7 +143,7 @@ TEST(Catalog, every_op_has_a_row) {
 /// Ports that the op promises, with as many elements, and no others.
 TEST(Catalog, every_reference_gives_the_outputs_of_its_op) {
   for (const prepare::CatalogRow& row : catalog()) {
-    const op::Params params = sixteen_everywhere(*row.op);
+    const op::Params params = thirty_two_of_everything(*row.op);
     const op::Mode& mode = *op::find_mode(row.op->modes.front());
     const std::vector<op::Port> ports = row.op->ports(params, mode);
     std::vector<std::vector<double>> data;
