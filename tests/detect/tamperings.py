@@ -25,6 +25,7 @@ import sensitivity
 WHOLE = ["signs_flipped", "element_negated", "nan_written", "all_nan", "inf_written", "element_zero", "all_zero", "all_seven",
          "neighbour_copied", "unwritten_tile", "bit_flip", "swapped_rows", "stale_tile"]
 BATCH = 100  # tamperings of a run
+OUTPUTS = ["d", "o", "dq", "dk", "dv"]  # that FP8 cases of the table have
 # No second row or tile.
 WITHOUT = {"router_topk": ["swapped_rows"], "dropout_fwd": ["swapped_rows", "stale_tile"], "bias_grad": ["swapped_rows"]}
 
@@ -82,16 +83,18 @@ def is_unchanged(record):
     return bool(record["runs"]) and all(run.get("fault_changed_nothing", False) for run in record["runs"])
 
 
-def e4m3(code):
-    exponent, fraction = code >> 3 & 15, code & 7
-    if code & 127 == 127:
+def number_of(code, dtype):
+    """Of an FP8 code; its format is named as in safetensors."""
+    fraction_bits, bias = (3, 7) if dtype == "F8_E4M3" else (2, 15)
+    exponent, fraction = (code & 127) >> fraction_bits, code & ((1 << fraction_bits) - 1)
+    if (dtype == "F8_E4M3" and code & 127 == 127) or (dtype == "F8_E5M2" and exponent == 31):
         return float("nan")
-    magnitude = (8 + fraction) * 2.0 ** (exponent - 10) if exponent else fraction * 2.0**-9
+    magnitude = (fraction + (1 << fraction_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - fraction_bits)
     return -magnitude if code & 128 else magnitude
 
 
 def stored_codes(program, case, device, fault):
-    """The codes of output d, if they are FP8's; none otherwise."""
+    """The codes of FP8 outputs, with their formats."""
     with tempfile.TemporaryDirectory(prefix="te-numcheck-tamperings-") as folder:
         plan = pathlib.Path(folder, "plan.json")
         plan.write_text(json.dumps({"version": 1, "name": "one", "cases": [case]}))
@@ -101,11 +104,12 @@ def stored_codes(program, case, device, fault):
         (kept,) = pathlib.Path(folder, "kept").glob("*.safetensors")
         data = kept.read_bytes()
     size = int.from_bytes(data[:8], "little")
-    d = json.loads(data[8 : 8 + size]).get("d", {"dtype": ""})
-    if d["dtype"] != "F8_E4M3":
-        return []
-    first, last = d["data_offsets"]
-    return data[8 + size + first : 8 + size + last]
+    codes = []
+    for name, tensor in json.loads(data[8 : 8 + size]).items():
+        if name in OUTPUTS and tensor["dtype"].startswith("F8_"):
+            first, last = tensor["data_offsets"]
+            codes += [(code, tensor["dtype"]) for code in data[8 + size + first : 8 + size + last]]
+    return codes
 
 
 def is_smaller_than_asked(program, case, device, fault, smallest):
@@ -113,7 +117,7 @@ def is_smaller_than_asked(program, case, device, fault, smallest):
     pairs = [(a, b) for a, b in zip(*(stored_codes(program, case, device, planted) for planted in ("", fault))) if a != b]
     if len(pairs) != 1:
         return False
-    right, wrong = (e4m3(code) for code in pairs[0])
+    right, wrong = (number_of(*code) for code in pairs[0])
     return abs(wrong - right) < 2 * smallest * abs(right)
 
 
