@@ -24,9 +24,13 @@ numcheck_test(machine_test LABEL unit
 numcheck_test(run_pipeline_test LABEL unit BRISK
   SOURCES unit/run/budget_test.cpp unit/verdict/compared_port_test.cpp unit/verdict/conclude_test.cpp unit/verdict/constant_output_test.cpp unit/verdict/doubt_test.cpp unit/verdict/element_errors_test.cpp unit/run/configuration_survey_test.cpp unit/run/memory_gate_test.cpp unit/run/copy.cpp unit/run/pipeline_test.cpp
           unit/run/result_collector_test.cpp unit/run/trace_json_test.cpp
-          unit/run/evaluation_queue_test.cpp unit/run/lost_sizes_test.cpp unit/run/work_watch_test.cpp unit/run/version_cases_test.cpp
+          unit/run/evaluation_queue_test.cpp unit/run/references_given_up_test.cpp unit/run/lost_sizes_test.cpp unit/run/work_watch_test.cpp unit/run/version_cases_test.cpp
   LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
             numcheck_core numcheck_machine nlohmann_json::nlohmann_json fmt::fmt)
+
+numcheck_test(evaluation_queue_memory_test LABEL unit BRISK
+  SOURCES unit/run/evaluation_queue_memory_test.cpp
+  LIBRARIES numcheck_run numcheck_core)
 
 # A fault of the device costs one case, whichever call it surfaces in. This executable is its own worker, too.
 numcheck_test(containment_test LABEL unit BRISK TIMEOUT 300

@@ -148,6 +148,10 @@ void compute_yardsticks_on_demand(Group& group);
 /// Of every rounding that needs yardsticks of its own. Before anybody waits for them.
 void choose_yardsticks(Group& group);
 
+/// For cases that wait for references which nobody will compute, as memory ran out before: promises that are not fulfilled get the
+/// exception.
+void give_up_references(Group& group, const std::exception_ptr& why) noexcept;
+
 /// Waits until all promises that concern a case of this rounding are fulfilled, with values or exceptions.
 void wait_for_references(const Group& group, const Rounding& rounding);
 

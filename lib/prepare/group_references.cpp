@@ -112,6 +112,21 @@ void compute_references(Group& group, const RunPart& run_part) {
   }
 }
 
+void give_up_references(Group& group, const std::exception_ptr& why) noexcept {
+  const auto give_up = [&why](auto& promise) {
+    try {
+      promise.set_exception(why);
+    } catch (const std::future_error&) {
+      return;  // it was fulfilled
+    }
+  };
+  give_up(group.yardstick_promise);
+  give_up(group.total_promise);
+  for (const auto& rounding : group.in_order) {
+    give_up(rounding->promise);
+  }
+}
+
 void wait_for_references(const Group& group, const Rounding& rounding) {
   if (group.streams) {
     return;

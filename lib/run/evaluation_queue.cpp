@@ -47,12 +47,13 @@ void EvaluationQueue::post(const std::shared_ptr<Strand>& strand, Work work) {
     return;
   }
   changed_.wait(lock, [this] { return pending_ < kPendingPerThread * threads_.size(); });
-  ++pending_;
+  const bool becomes_ready = !strand->running_ && strand->waiting_.empty();
+  std::list<std::shared_ptr<Strand>> ready(becomes_ready ? 1 : 0, strand);
   strand->waiting_.push_back(std::move(work));
-  if (!strand->running_ && strand->waiting_.size() == 1) {
-    ready_.push_back(strand);
-    changed_.notify_all();
-  }
+  // Nothing that follows needs memory: work that is counted is done.
+  ++pending_;
+  ready_.splice(ready_.end(), ready);
+  changed_.notify_all();
 }
 
 void EvaluationQueue::wait(const Strand& strand) {
@@ -88,8 +89,9 @@ void EvaluationQueue::serve() {
     if (ready_.empty()) {
       return;
     }
-    const std::shared_ptr<Strand> strand = std::move(ready_.front());
-    ready_.pop_front();
+    std::list<std::shared_ptr<Strand>> taken;
+    taken.splice(taken.end(), ready_, ready_.begin());
+    const std::shared_ptr<Strand>& strand = taken.front();
     Work work = std::move(strand->waiting_.front());
     strand->waiting_.pop_front();
     strand->running_ = true;
@@ -100,7 +102,7 @@ void EvaluationQueue::serve() {
     strand->running_ = false;
     --pending_;
     if (!strand->waiting_.empty()) {
-      ready_.push_back(strand);
+      ready_.splice(ready_.end(), taken);
     }
     changed_.notify_all();
   }

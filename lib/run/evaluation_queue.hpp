@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -34,7 +35,7 @@ class EvaluationQueue {
   EvaluationQueue(const EvaluationQueue&) = delete;
   EvaluationQueue& operator=(const EvaluationQueue&) = delete;
 
-  /// Must not be called from work.
+  /// Must not be called from work. If there is no memory for it, std::bad_alloc, and nothing was posted.
   void post(const std::shared_ptr<Strand>& strand, Work work);
   /// Waits until all that the strand was given is done.
   void wait(const Strand& strand);
@@ -48,8 +49,8 @@ class EvaluationQueue {
   std::function<void()> on_exception_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Strand>> ready_;  ///< strands with work that no thread does
-  std::size_t pending_ = 0;                    ///< work that is not done
+  std::list<std::shared_ptr<Strand>> ready_;  ///< strands with work that no thread does
+  std::size_t pending_ = 0;                   ///< work that is not done
   std::exception_ptr exception_;
   bool stop_ = false;
   std::vector<std::thread> threads_;

@@ -28,8 +28,8 @@ std::optional<MemoryGate::Lease> MemoryGate::try_acquire(const Demand& demand) {
 }
 
 MemoryGate::Lease MemoryGate::take(const Demand& demand) {
+  besides_.insert(demand.besides);  // before anything counts: there may be no memory for it
   in_flight_bytes_ += demand.bytes;
-  besides_.insert(demand.besides);
   ++leases_;
   return {*this, demand};
 }

@@ -228,7 +228,16 @@ class Pipeline {
     } catch (...) {
       failure = std::current_exception();  // cases that were submitted wait for their references
     }
-    for_each_group([this](const AdmittedGroup& group) { work_.compute_references(group); });
+    try {
+      for_each_group([this](const AdmittedGroup& group) { work_.compute_references(group); });
+    } catch (...) {
+      failure = std::current_exception();
+      for (const AdmittedGroup& group : groups) {
+        if (group.shared) {
+          prepare::give_up_references(*group.shared->group, failure);
+        }
+      }
+    }
     if (failure) {
       std::rethrow_exception(failure);
     }

@@ -53,17 +53,17 @@ class InProcessPool final : public Pool {
 
   void ask(Question question) override {
     reject_environment(question.cases.front()->environment);
-    tracker_.begin();
     const std::lock_guard lock(mutex_);
-    questions_.push_back(std::move(question));
+    questions_.push_back(std::move(question));  // before it counts: there may be no memory for it
+    tracker_.begin();
     changed_.notify_all();
   }
 
   void submit(Task task) override {
     reject_environment(task.c->environment);
-    tracker_.begin();
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(task));
+    tracker_.begin();
     changed_.notify_all();
   }
 
