@@ -11,6 +11,7 @@
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/block_quantize.hpp"
 #include "kernels/sim/fp32_op.hpp"
+#include "kernels/sim/scale_from_amax.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -104,28 +105,9 @@ float amax_of(const std::vector<float>& x, const std::string& fault) {
   return fault == "amax_not_reset" ? (amax == 0 ? 1 : kEarlier * amax) : amax;
 }
 
-float power_of_two(float scale, bool up) {
-  int exponent = 0;
-  const bool is_one = std::frexp(scale, &exponent) == 0.5F;
-  return std::ldexp(1.0F, exponent - (up && !is_one ? 0 : 1));
-}
-
 float scale_of(const op::AmaxParams& p, float amax, const std::string& fault) {
-  const bool is_e5m2 = (p.format == "fp8_e5m2") != (fault == "other_format");
-  const core::Dtype format = is_e5m2 ? core::Dtype::fp8_e5m2 : core::Dtype::fp8_e4m3;
-  const auto largest = static_cast<float>(core::dtype_info(format).max_finite);
-  const float least = fault == "epsilon_ignored" ? 0 : static_cast<float>(p.epsilon);
-  const float a = amax < least ? least : amax;
-  if (std::isnan(a) || std::isinf(a) || (a == 0 && fault != "zero_amax_divides")) {
-    return 1;
-  }
-  float scale = fault == "scale_by_reciprocal" ? largest * (1 / a) : largest / a;
-  if (std::isinf(scale) && fault != "quotient_overflows") {
-    scale = std::numeric_limits<float>::max();
-  }
-  if (p.power_of_two && fault != "power_of_two_ignored") {
-    scale = power_of_two(scale, fault == "power_of_two_up");
-  }
+  // An amax that is NaN is a fault itself (nan_amax), and its scale 1.
+  const float scale = scale_from_amax({p.format, static_cast<float>(p.epsilon), p.power_of_two}, amax, fault);
   return fault == "scale_inv_for_scale" ? 1 / scale : scale;
 }
 

@@ -1,16 +1,15 @@
 #include "op/multi_tensor_scale.hpp"
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "core/dtype.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
+#include "kernels/sim/scale_from_amax.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -73,35 +72,10 @@ constexpr std::array kFaults = {
     OpFault{{"second_launch_missed", "what the first launch does not take is not written"}, &needs_launches},
 };
 
-struct Scale {
-  float scale, inverse;
-};
-
-float down_to_power(float scale, bool up) {
-  int exponent = 0;
-  const bool is_one = std::frexp(scale, &exponent) == 0.5F;
-  return std::ldexp(1.0F, exponent - (up && !is_one ? 0 : 1));
-}
-
-Scale scale_of(const P& p, float amax, const std::string& fault) {
-  const bool is_e5m2 = (p.format == "fp8_e5m2") != (fault == "other_format");
-  const auto largest =
-      static_cast<float>(core::dtype_info(is_e5m2 ? core::Dtype::fp8_e5m2 : core::Dtype::fp8_e4m3).max_finite);
-  const float least = fault == "epsilon_ignored" ? 0 : static_cast<float>(p.epsilon);
-  const float a = amax < least ? least : amax;
-  const bool is_one = (a == 0 && fault != "zero_amax_divides") || (std::isinf(a) && fault != "infinite_amax_divides") ||
-                      (std::isnan(a) && fault != "nan_amax_propagates");
-  if (is_one) {
-    return {1, 1};
-  }
-  float scale = fault == "scale_by_reciprocal" ? largest * (1 / a) : largest / a;
-  if (std::isinf(scale) && fault != "quotient_overflows") {
-    scale = std::numeric_limits<float>::max();
-  }
-  if (p.power_of_two && fault != "power_of_two_ignored" && scale > 0) {
-    scale = down_to_power(scale, fault == "power_of_two_up");
-  }
-  return {scale, fault == "scale_inv_of_amax" ? a / largest : 1 / scale};
+/// scale_inv beside a scale.
+float inverse_of(const P& p, float amax, float scale, const std::string& fault) {
+  const core::Dtype format = core::parse_dtype(p.format).value_or(core::Dtype::fp8_e4m3);
+  return fault == "scale_inv_of_amax" ? amax / static_cast<float>(core::dtype_info(format).max_finite) : 1 / scale;
 }
 
 /// Whether the element of the tensor is written.
@@ -121,9 +95,9 @@ void run(const P& p, std::span<const PortMemory> ports, const std::string& fault
       }
       const std::int64_t from = fault == "next_tensor" ? (tensor + 1) % p.tensors : tensor;
       const auto at = static_cast<std::size_t>(tensor * p.elements + element);
-      const Scale made = scale_of(p, amaxes[static_cast<std::size_t>(from * p.elements + element)], fault);
-      scales[at] = made.scale;
-      inverses[at] = made.inverse;
+      const float amax = amaxes[static_cast<std::size_t>(from * p.elements + element)];
+      scales[at] = scale_from_amax({p.format, static_cast<float>(p.epsilon), p.power_of_two}, amax, fault);
+      inverses[at] = inverse_of(p, amax, scales[at], fault);
     }
   }
   write_floats(ports, "scales", scales, fault);

@@ -100,7 +100,7 @@ class GradientRowErrors {
   [[nodiscard]] GradientError widened(GradientError e) const;
   /// l
   [[nodiscard]] double of_statistic() const;
-  /// By how much roundings of subnormal products move scale (dp - D), at most, if it were a single one.
+  /// sqrt(3) standard deviations of what roundings of subnormal products leave of scale (dp - D).
   [[nodiscard]] double lost_by_difference() const;
   /// Variance of a weight's relative error, in an element's channel.
   [[nodiscard]] double weights(const GradientElement& element) const;

@@ -16,10 +16,9 @@ using core::Dtype;
 
 constexpr double kLostNumerator = 0x1p-112;  // FP32 numerators below 2^-126, in units of W's 2^-14
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLargestError = 0.25;   // beyond, errors of weights are not proportional to those of scores
-constexpr double kSteepestScore = 600;   // whose exponential is a finite number
-constexpr double kLeast = 0x1p-148;      // twice the smallest FP32 number
-constexpr double kSubnormal = 0x1p-149;  // of products with weights, each rounded to a multiple of it
+constexpr double kLargestError = 0.25;  // beyond, errors of weights are not proportional to those of scores
+constexpr double kSteepestScore = 600;  // whose exponential is a finite number
+constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 
 // Of sums of squares of terms that round alike; facts of values are sums in FP32.
 constexpr double kAlikeProducts = 1 + 0x1p-20, kAlikeValues = 1 + 0x1p-12;
@@ -223,7 +222,7 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
       unit + stored_.dropped + saturated_ + values_.bound + (keys_ + common_.steps + scale_steps) * u;
   QueryError e{
       relative * rho + std::min(other_keys, weights_.bound * (1 + weights_.bound) * std::sqrt(spread2)) +
-          (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least + keys_ / 2 * kSubnormal +
+          (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least + keys_ / 2 * kUnderflow +
           stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
           stored_.lost * std::sqrt(keys_ * stored_.values),
       (kRoundVariance * (square(unit) + square(stored_.dropped)) + values_.second + square(largest_alike) * equal_) *
@@ -235,14 +234,14 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
               o * o +
           alike_values(o, rho, squares) * o * o + values_.value * (common_.ordered ? rho * rho : o * o) +
           stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values +
-          square(common_.least) / 3 + keys_ / 12 * square(kSubnormal) +
+          square(common_.least) / 3 + keys_ / 12 * square(kUnderflow) +
           (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
   if (!std::isfinite(e.bound)) {
     return e;
   }
   // Whatever the weights, o is a mean of values.
   const double most = value_range_ + (relative + unit + kLostNumerator * keys_) * all_values_ + common_.least +
-                      keys_ / 2 * kSubnormal + stored_.lost * std::sqrt(keys_ * stored_.values);
+                      keys_ / 2 * kUnderflow + stored_.lost * std::sqrt(keys_ * stored_.values);
   e.bound = std::min(e.bound, most);
   // Scores so large that their errors change weights by e^2: two keys may be alike for a kernel, and what the exact
   // weights say of the mean error means nothing.
