@@ -81,6 +81,10 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
   if (diagnosis.is_drawn && best.all_gates && best.equal_bits == 0) {  // nobody predicts what is drawn
     return "every gate passes then";
   }
+  if (best.replay.has_value()) {
+    return fmt::format("{}{} ({} of {} as declared)", gates, diagnose::evidence_of(*best.replay), diagnosis.equal_bits,
+                       diagnosis.of);
+  }
   const bool has_only_bits = best.share <= 0 && best.of > 0 && best.equal_bits == best.of;  // drawn, or no numbers
   if (output.statistics.flip_rate.has_value() || has_only_bits) {
     return fmt::format(

@@ -115,6 +115,8 @@ class Replays {
     return {.shown = shown,
             .too_few = !shown && uneven.empty() && too_few(found, request_.rounding, distinct(screened)),
             .share = found.elements > 0 ? 1 - found.other / found.elements : 0,
+            .elements = static_cast<std::uint64_t>(std::llround(found.elements)),
+            .equal = static_cast<std::uint64_t>(std::llround(found.elements - found.other)),
             .text = text_of(found, ways[best]) + (uneven.empty() ? "" : ", and too many of them are of " + uneven)};
   }
 

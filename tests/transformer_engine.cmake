@@ -32,6 +32,19 @@ if(NUMCHECK_HAVE_CUDA)
     LIBRARIES numcheck_cuda numcheck_te_library numcheck_plan CUDA::cudart_static)
   add_dependencies(te_obstacle_test te_fake)
   target_compile_definitions(te_obstacle_test PRIVATE TE_FAKE_LIBRARY="$<TARGET_FILE:te_fake>")
+
+  # A library that multiplies with cuBLASLt, and a stand-in for that.
+  foreach(fake IN ITEMS fake_cublaslt fake_products)
+    te_fake_library(te_${fake} . unit/transformer_engine/${fake}.cpp)
+    target_include_directories(te_${fake} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endforeach()
+  target_link_libraries(te_fake_products PRIVATE te_fake_cublaslt)
+  set_target_properties(te_fake_products PROPERTIES SKIP_BUILD_RPATH OFF)
+  numcheck_test(te_matmul_calls_test LABEL unit
+    SOURCES unit/transformer_engine/matmul_calls_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
+  add_dependencies(te_matmul_calls_test te_fake_products)
+  target_compile_definitions(te_matmul_calls_test PRIVATE
+    FAKE_PRODUCTS="$<TARGET_FILE:te_fake_products>" FAKE_CUBLASLT="$<TARGET_FILE:te_fake_cublaslt>")
 endif()
 
 # Our declarations of its interface against its own headers, if they are installed.

@@ -88,6 +88,12 @@ inline DeviceSeconds not_measured() {
   return [] { return 0.0; };
 }
 
+/// What only a launch shows of an algorithm.
+struct Shown {
+  std::vector<std::pair<std::string, std::string>> details;
+  int slices = 1;  ///< as model::DeclaredRounding::slices
+};
+
 /// One way to compute the case.
 struct Algorithm {
   std::string label;                                         ///< "cublasLt algo 67, tile 128x128, split-k 4"
@@ -98,8 +104,9 @@ struct Algorithm {
   std::function<DeviceSeconds(std::span<const PortMemory>, std::byte* workspace)> launch;
   model::DeclaredRounding rounding = {};  ///< what verdicts use; `details` say the same for people
   std::vector<std::string> unordered =
-      {};            ///< outputs that are sums in no fixed order: repeated runs may differ in bits
-  int launches = 1;  ///< that `launch` consists of, each with device seconds of its own
+      {};                             ///< outputs that are sums in no fixed order: repeated runs may differ in bits
+  int launches = 1;                   ///< that `launch` consists of, each with device seconds of its own
+  std::function<Shown()> shown = {};  ///< what the last launch showed; null: nothing
 };
 
 /// What a backend is asked to compute: the case, its ports, and a fault to plant.

@@ -31,11 +31,11 @@ std::string name_of(const Names& names, int value) {
 
 /// A configuration attribute; `fallback` where the library does not know it.
 template <class T>
-T config(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
-         T fallback) {
+T config(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm,
+         cublasLtMatmulAlgoConfigAttributes_t attribute, T fallback) {
   T value{};
   std::size_t written = 0;
-  const cublasStatus_t status = lt.config_get(&algorithm, attribute, &value, sizeof value, &written);
+  const cublasStatus_t status = reader.config_get(&algorithm, attribute, &value, sizeof value, &written);
   return status == CUBLAS_STATUS_SUCCESS ? value : fallback;
 }
 
@@ -79,10 +79,10 @@ constexpr std::array kFlags = {
     Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_GAUSSIAN, "gaussian"},
 };
 
-std::string flags_text(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
+std::string flags_text(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm) {
   std::uint64_t flags = 0;
   std::size_t written = 0;
-  if (lt.capability_get(&algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written) !=
+  if (reader.capability_get(&algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written) !=
       CUBLAS_STATUS_SUCCESS) {
     return "unknown";
   }
@@ -96,18 +96,18 @@ std::string flags_text(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm
 }
 
 struct Config {
-  Config(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm)
-      : id(config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1)),
+  Config(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm)
+      : id(config<std::int32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1)),
         tile(name_of(kTileNames,
-                     static_cast<int>(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0)))),
+                     static_cast<int>(config<std::uint32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0)))),
         stages(name_of(kStageNames,
-                       static_cast<int>(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0)))),
-        split_k(config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1)),
-        scheme(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0)),
-        swizzle(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 0)),
-        custom(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0)),
-        cluster(
-            name_of(kClusterNames, config<std::uint16_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0))) {}
+                       static_cast<int>(config<std::uint32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0)))),
+        split_k(config<std::int32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1)),
+        scheme(config<std::uint32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0)),
+        swizzle(config<std::uint32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 0)),
+        custom(config<std::uint32_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0)),
+        cluster(name_of(kClusterNames,
+                        config<std::uint16_t>(reader, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0))) {}
 
   std::int32_t id;
   std::string tile, stages;
@@ -118,8 +118,12 @@ struct Config {
 
 }  // namespace
 
-AlgorithmShape shape_of(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
-  const Config c(lt, algorithm);
+AlgorithmReader reader_of(const CublasLt& lt) {
+  return {lt.config_get, lt.capability_get};
+}
+
+AlgorithmShape shape_of(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm) {
+  const Config c(reader, algorithm);
   AlgorithmShape shape;
   shape.key = fmt::format("{} {} {} split {} reduction {} custom {} cluster {}", c.id, c.tile, c.stages, c.split_k,
                           c.scheme, c.custom, c.cluster);
@@ -131,8 +135,8 @@ AlgorithmShape shape_of(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorith
   return shape;
 }
 
-AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
-  const Config c(lt, algorithm);
+AlgorithmText describe_algorithm(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm) {
+  const Config c(reader, algorithm);
   AlgorithmText text;
   text.label = fmt::format("cublasLt algo {}, tile {}", c.id, c.tile);
   if (c.split_k < 0) {
@@ -148,7 +152,7 @@ AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t&
                   {"swizzle", std::to_string(c.swizzle)},
                   {"custom", std::to_string(c.custom)},
                   {"cluster", c.cluster},
-                  {"flags", flags_text(lt, algorithm)}};
+                  {"flags", flags_text(reader, algorithm)}};
   const bool in_output_format =
       c.scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || c.scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
   text.rounding.slices = in_output_format && c.split_k > 1 ? c.split_k : 1;

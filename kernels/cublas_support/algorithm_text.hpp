@@ -27,8 +27,16 @@ struct AlgorithmShape {
   std::int64_t slices = 1;   ///< of k
 };
 
-[[nodiscard]] AlgorithmShape shape_of(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
+/// The functions of the library that made an algorithm, which alone can read it.
+struct AlgorithmReader {
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) config_get = nullptr;
+  decltype(&::cublasLtMatmulAlgoCapGetAttribute) capability_get = nullptr;
+};
 
-[[nodiscard]] AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
+[[nodiscard]] AlgorithmReader reader_of(const CublasLt& lt);
+
+[[nodiscard]] AlgorithmShape shape_of(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm);
+
+[[nodiscard]] AlgorithmText describe_algorithm(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm);
 
 }  // namespace numcheck::kernels::cublas_support

@@ -128,7 +128,7 @@ std::vector<std::string> gemm_configurations(const cublas_support::CublasLt& lt,
   const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
   LtProblem problem(lt, call, scratch.get());
   for (const auto& result : memo.ask(call, problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
-    const cublas_support::AlgorithmShape shape = cublas_support::shape_of(lt, result.algo);
+    const cublas_support::AlgorithmShape shape = cublas_support::shape_of(cublas_support::reader_of(lt), result.algo);
     keys.push_back(shape.key + " | " + gemm_class(call, shape.k_tile, shape.slices));
   }
   return keys;
@@ -145,7 +145,7 @@ std::vector<Algorithm> gemm_algorithms(const cublas_support::CublasLt& lt, cuda_
   const auto params = op::from_params<op::GemmParams>(call.c->params);
   std::vector<Algorithm> algorithms;
   for (const auto& result : memo.ask(call, *problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
-    cublas_support::AlgorithmText text = cublas_support::describe_algorithm(lt, result.algo);
+    cublas_support::AlgorithmText text = cublas_support::describe_algorithm(cublas_support::reader_of(lt), result.algo);
     text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
     add_options(params, text);
     const std::size_t workspace_bytes = result.workspaceSize;

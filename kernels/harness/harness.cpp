@@ -43,6 +43,12 @@ std::string check_run(Session& session, bool first, int runs, worker::RunReport&
   return changed;
 }
 
+void add_shown(const Algorithm& algorithm, worker::RunReport& report) {
+  Shown shown = algorithm.shown();
+  std::ranges::move(shown.details, std::back_inserter(report.details));
+  report.rounding.slices = std::max(report.rounding.slices, shown.slices);
+}
+
 /// Runs one algorithm `repeats` times. Adds the device seconds to `total_s`; the report gets those of the shortest run.
 void measure(Session& session, const Algorithm& algorithm, int repeats, std::string_view fault,
              worker::RunReport& report, double& total_s) {
@@ -50,6 +56,9 @@ void measure(Session& session, const Algorithm& algorithm, int repeats, std::str
   for (int first = 0; first < repeats; first += checked) {
     const int count = std::min(session.runs_at_once(algorithm), repeats - first);
     const std::vector<double> seconds = session.launch(algorithm, first, count, fault);
+    if (first == 0 && algorithm.shown) {
+      add_shown(algorithm, report);
+    }
     bool changed = false;
     // Runs that were started on inputs that an earlier one had changed are repeated.
     for (checked = 0; checked < count && !changed; ++checked) {

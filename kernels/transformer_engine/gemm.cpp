@@ -1,5 +1,7 @@
 #include "op/gemm.hpp"
 
+#include <memory>
+
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -7,6 +9,7 @@
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
+#include "kernels/transformer_engine/matmul_calls.hpp"
 #include "kernels/transformer_engine/product_rules.hpp"
 #include "op/gemm_scaling.hpp"
 #include "op/output_format.hpp"
@@ -87,6 +90,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
   const bool gelu = p.epilogue == "gelu";
   const int aux = aux_type(op::gemm_output_dtype(p, *call.c->mode));
   const std::size_t space = product_workspace(context.info.sm);
+  const auto calls = std::make_shared<MatmulCalls::Algorithms>();
   const std::size_t aux_bytes = gelu ? static_cast<std::size_t>(p.m * p.n) * bytes_of(aux) : 0;
   Algorithm algorithm = {
       readable_name(kGemm.name),
@@ -106,6 +110,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
         const auto alpha = static_cast<float>(p.alpha);
         const auto beta = static_cast<float>(p.beta);
         return context.device->timed([&] {
+          const MatmulCalls noting(*calls);
           context.library.call(kGemm, p.trans_b ? 1 : 0, p.trans_a ? 1 : 0, &alpha, product.a.handle(),
                                product.b.handle(), &beta, product.d.handle(), product.d.handle(),
                                product.workspace.handle(), product.config.handle(), operands.stream());
@@ -118,6 +123,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
     algorithm.details.emplace_back("addend", "in place");
   }
   algorithm.rounding = {.in_place = p.in_place, .bias = p.bias, .gelu = gelu};
+  algorithm.shown = [calls] { return shown_by(*calls); };
   return algorithm;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
+#include "kernels/transformer_engine/matmul_calls.hpp"
 #include "kernels/transformer_engine/product_rules.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -138,6 +140,7 @@ Algorithm grouped_algorithm(const Context& context, const Call& call) {
   const bool split = op::gemm_promotes(op::products_of(p).front(), *call.c->mode);
   const int streams = context.library.call(kComputeStreams);
   const std::size_t space = product_workspace(context.info.sm);
+  const auto calls = std::make_shared<MatmulCalls::Algorithms>();
   const char* cutlass = std::getenv("NVTE_USE_CUTLASS_GROUPED_GEMM");
   Algorithm algorithm = {readable_name(kMultiTensorGemm.name),
                          {{"function", std::string(kMultiTensorGemm.name)},
@@ -154,12 +157,14 @@ Algorithm grouped_algorithm(const Context& context, const Call& call) {
                            }
                            Lists& lists = launch.lists;
                            return context.device->timed([&] {
+                             const MatmulCalls noting(*calls);
                              context.library.call(
                                  kMultiTensorGemm, lists.a.data(), lists.b.data(), lists.d.data(), lists.bias.data(),
                                  lists.pre_gelu.data(), static_cast<int>(lists.a.size()), p.trans_b, p.trans_a, false,
                                  lists.workspaces.data(), p.beta != 0, split, 0, context.device->stream());
                            });
                          }};
+  algorithm.shown = [calls] { return shown_by(*calls); };
   if (p.in_place) {
     algorithm.details.emplace_back("addend", "in place");
     algorithm.rounding.in_place = true;

@@ -1,14 +1,18 @@
 // Hypotheses about how a product was summed: in a narrower accumulator, from split operands, in slices.
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -37,23 +41,43 @@ std::vector<Hypothesis> fp16_accumulator(const Evidence& evidence) {
            kLeastSpread}};
 }
 
-/// Parts of the slices' sums that were rounded to the output's format before they were added.
+/// Numbers of slices: those that libraries choose for long sums, and as many as k has stages of 8 to 128 products, which is
+/// what cuBLASLt makes of more (as 792 for k = 538).
+std::vector<int> plausible_slices(std::int64_t k) {
+  constexpr std::int64_t kShortest = 8, kMost = 1024;
+  std::vector<std::int64_t> counts = {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32};
+  for (std::int64_t stage = kShortest; stage <= 128; stage *= 2) {
+    counts.push_back((k + stage - 1) / stage);
+  }
+  std::ranges::sort(counts);
+  std::vector<int> all;
+  for (const std::int64_t count : counts) {
+    const bool is_new = all.empty() || count != all.back();
+    if (is_new && count >= 2 && count <= kMost && (count - 1) * kShortest < k) {
+      all.push_back(static_cast<int>(count));
+    }
+  }
+  return all;
+}
+
+/// Slices' sums that were rounded to the output's format before they were added.
 std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
   const op::Port port = port_of(evidence);
+  const plan::Case& c = evidence.subject.c;
   const bool is_narrow = port.dtype == Dtype::bf16 || port.dtype == Dtype::fp16;
+  const std::optional<op::Product> product = op::product_behind(*c.op, c.params, evidence.port);
   std::vector<Hypothesis> all;
-  if (!is_plain_gemm(evidence) || !is_narrow || evidence.subject.c.mode->compute != op::Compute::fp32) {
+  if (!product.has_value() || !is_narrow || c.mode->compute != op::Compute::fp32) {
     return all;
   }
-  const auto k = op::from_params<op::GemmParams>(evidence.subject.c.params).k;
-  constexpr std::array kSlices = {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32};
-  for (const int slices : kSlices) {
-    constexpr std::int64_t kShortest = 16;  // of what tensor cores multiply at once
-    if (slices * kShortest > k) {
-      break;
-    }
+  const op::GemmParams& p = product->params;
+  for (const int slices : plausible_slices(p.k)) {
     Trial trial = as_declared(evidence.subject);
     trial.rounding.slices = slices;
+    // A library that adds slices so adds C and bias to a rounded sum, if they are not there before.
+    trial.rounding.in_place |= p.in_place;
+    trial.rounding.bias |= p.bias;
+    trial.rounding.gelu |= p.epilogue == "gelu";
     all.push_back({fmt::format("slices_rounded={}", slices), "slices_rounded",
                    fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added",
                                slices, core::dtype_info(port.dtype).name),

@@ -128,6 +128,14 @@ struct Baseline {
   }
 };
 
+/// Its bits, in place of those of the result without intermediate roundings.
+void take_replay(const op::Replay& replay, Explanation& result) {
+  result.replay = replay;
+  if (replay.elements > 0) {  // of large outputs some are replayed
+    result.equal_bits = static_cast<std::uint64_t>(replay.share * static_cast<double>(result.of));
+  }
+}
+
 /// Takes out what passes and `is_worse`, and says why.
 template <class IsWorse, class Why>
 void exclude(Diagnosis& diagnosis, const IsWorse& is_worse, const Why& why) {
@@ -147,6 +155,10 @@ bool gains_bits(std::uint64_t equal, std::uint64_t before, std::uint64_t of) {
   const auto missed = static_cast<double>(of - std::min(of, before));
   const double gained = static_cast<double>(equal) - static_cast<double>(before);
   return gained >= std::max(kFewest, std::min(missed / 2, kDeviations * std::sqrt(missed)));
+}
+
+std::string evidence_of(const op::Replay& replay) {
+  return fmt::format("computed again so, {} of {} elements have the same bits", replay.equal, replay.elements);
 }
 
 Explanation unjudged_explanation(const Hypothesis& hypothesis) {
@@ -203,7 +215,11 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.
     constexpr std::uint64_t kFewest = 16;
     const bool are_the_bits = result.equal_bits == result.of && result.of >= kFewest && declared.is_exact;
-    if (const double z = spread_of(*output); result.failing.empty() && z < hypothesis.least_spread) {
+    if (output->replay.has_value() && result.failing.empty()) {
+      take_replay(*output->replay, result);
+    }
+    const bool is_shown = result.replay.has_value();
+    if (const double z = spread_of(*output); result.failing.empty() && !is_shown && z < hypothesis.least_spread) {
       result.failing = fmt::format("{:.2g} of the errors that it predicts", z);
     }
     result.rms_left = error_of(*output).rms;
@@ -246,7 +262,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     const bool is_rounded = is_simulated && output->statistics.flip_rate.has_value();
     const bool mends = declared.is_drawn && hypothesis.family == kPlaces;  // no other elements fail
     const bool predicts = gains || mends || (!is_rounded && result.share >= kLittle);
-    result.is_consistent_only = !are_the_bits && !is_fault && !predicts && declared.has_numbers;
+    result.is_consistent_only = !are_the_bits && !is_shown && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
     look_at_others(subject, hypothesis.trial, run, declared, result);
     refute(hypothesis, result);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "diagnose/hypothesis.hpp"
 #include "diagnose/subject.hpp"
+#include "op/replay.hpp"
 
 namespace numcheck::diagnose {
 
@@ -28,6 +30,7 @@ struct Explanation {
   std::uint64_t of = 0;                     ///< elements that were compared
   std::string failing;                      ///< the first gate that fails, or why it could not be tried; else empty
   bool is_consistent_only = false;          ///< it allows for such errors, but predicts none of them
+  std::optional<op::Replay> replay = {};    ///< by whose bits an intermediate rounding is shown
   bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
   bool is_fitted = false;                   ///< as in Hypothesis
   bool is_pair = false;                     ///< two causes
@@ -36,6 +39,9 @@ struct Explanation {
   std::string shared_cause = {};            ///< as in Hypothesis
   std::shared_ptr<const Applied> applied = {};  ///< null unless it passes, and of findings
 };
+
+/// "computed again so, 682 of 682 elements have the same bits"
+[[nodiscard]] std::string evidence_of(const op::Replay& replay);
 
 struct Diagnosis {
   enum class Kind {

@@ -117,13 +117,16 @@ std::optional<op::Finding> finding_of(const Diagnosis& diagnosis) {
   const Explanation& best = diagnosis.passing.front();
   const bool is_own = !best.shared_cause.empty();  // its numbers are of this case
   std::string text = is_own ? best.cause + "; " : std::string();
-  text += fmt::format("it explains {:.6g} % of what differs. {}", 100 * best.share, best.remedy);
+  const std::string evidence = best.replay.has_value()
+                                   ? evidence_of(*best.replay)
+                                   : fmt::format("it explains {:.6g} % of what differs", 100 * best.share);
+  text += fmt::format("{}. {}", evidence, best.remedy);
   for (std::size_t i = 1; i < diagnosis.passing.size(); ++i) {
     text += fmt::format("{}{}", i == 1 ? " The tensors do not tell it from: " : ", ", diagnosis.passing[i].name);
   }
   return op::Finding{.name = best.name,
                      .port = diagnosis.port,
-                     .measured = best.share,
+                     .measured = best.replay.has_value() ? best.replay->share : best.share,
                      .text = std::move(text),
                      .cause = is_own ? best.shared_cause : best.cause,
                      .fake = {}};

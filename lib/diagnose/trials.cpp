@@ -76,7 +76,7 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
         finish();
         return;
       }
-      if (is_explained(hypothesis) || !is_for_now(hypothesis)) {
+      if (is_explained(hypothesis, true) || !is_for_now(hypothesis)) {
         continue;
       }
       if (first_ == nullptr && stage != Stage::last_resort && Clock::now() > end_of_singles_) {
@@ -191,9 +191,9 @@ std::vector<Hypothesis> Trials::made_by(const CatalogueRow& row, const Evidence&
   }
 }
 
-bool Trials::is_explained(const Hypothesis& hypothesis) const {
+bool Trials::is_explained(const Hypothesis& hypothesis, bool by_what_predicts) const {
   return !hypothesis.family.empty() && std::ranges::any_of(diagnosis_.passing, [&](const Explanation& one) {
-    return one.family == hypothesis.family && one.contradicts.empty();
+    return one.family == hypothesis.family && one.contradicts.empty() && !(by_what_predicts && one.is_consistent_only);
   });
 }
 
@@ -213,7 +213,8 @@ void Trials::add_all(const Subject& subject, const Glance& glance, std::vector<H
     core::parallel_for(hypotheses.size(), judge_one);
   }
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    if (!is_explained(hypotheses[i])) {  // by one before it
+    const bool predicts = explanations[i]->passes && !explanations[i]->is_consistent_only;
+    if (!is_explained(hypotheses[i], predicts)) {  // by one before it
       take(std::move(hypotheses[i]), *std::move(explanations[i]));
     }
   }

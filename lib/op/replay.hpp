@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -40,7 +41,8 @@ struct Replay {
   bool shown = false;    ///< the bits are those of the roundings, and of nothing less
   bool too_few = false;  ///< not shown, but not contradicted either: no bits of so few elements could show it
   double share = 0;      ///< of the elements that were replayed and have the bits that the roundings predict
-  std::string text;      ///< what was found, as a sentence without its end
+  std::uint64_t elements = 0, equal = 0;  ///< that were replayed, and those of them that have these bits
+  std::string text;                       ///< what was found, as a sentence without its end
 };
 
 }  // namespace numcheck::op

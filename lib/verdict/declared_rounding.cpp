@@ -232,6 +232,7 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
         continue;
       }
       output.findings.push_back(std::move(finding));
+      output.replay = replay;
     }
     const std::string failing = explain(shortcut, model, *entry, std::move(criteria), output);
     output.warning = fmt::format("{}: {}; otherwise this would fail: {}", output.port, shortcut.sentence, failing);

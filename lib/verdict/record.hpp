@@ -14,6 +14,7 @@
 #include "metric/error_map.hpp"
 #include "metric/wrong_elements.hpp"
 #include "model/error_model.hpp"
+#include "op/replay.hpp"
 #include "plan/case.hpp"
 #include "prepare/stage_times.hpp"
 #include "tolerance/judge.hpp"
@@ -73,8 +74,9 @@ struct OutputResult {
   std::optional<metric::WrongElements>
       wrong;             ///< judged without declared roundings; nothing if no values in particular are expected
   std::string declared;  ///< what the backend declares and thereby explains the errors of a warning; otherwise empty
-  std::string doubt;     ///< what would explain its errors, if only more elements could show it; otherwise empty
-  std::string warning;   ///< why a passing output is less precise than its mode promises; otherwise empty
+  std::optional<op::Replay> replay;  ///< whose bits show what `declared` says, if bits can
+  std::string doubt;    ///< what would explain its errors, if only more elements could show it; otherwise empty
+  std::string warning;  ///< why a passing output is less precise than its mode promises; otherwise empty
 };
 
 /// One run (algorithm) of a case.

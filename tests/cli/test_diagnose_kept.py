@@ -1,13 +1,19 @@
 """te-numcheck diagnose on the tensors that a run kept: answers that depend on nothing but these."""
 
 import json
+import math
 import os
+import struct
 import subprocess
 import unittest
 
 from support import CLEAN, PROGRAM, CliTest
 
 SIM = ("--device", "sim:sm_90")
+
+
+def in_fp16(number):
+    return struct.unpack("<e", struct.pack("<e", number))[0]
 
 
 class DiagnoseKept(CliTest):
@@ -117,6 +123,34 @@ class DiagnoseKept(CliTest):
                           ("--tensors", stripped)):
             done = self.run_cli("diagnose", *arguments, *SIM, code=1)
             self.assertIn("k was split into", done.stdout)
+            self.assertNotIn("perhaps: k was split", done.stdout)
+            self.assertRegex(done.stdout, r"computed again so, (\d+) of \1\s+elements have the same bits")
+
+    def test_slices_of_eight_products_are_found(self):
+        for params in ({}, {"epilogue": "gelu"}):
+            with self.subTest(params=params):
+                m, n, k = 32, 34, 29
+                case = {"op": "gemm", "mode": "fp16", "backend": "sim", "seed": 3, "params": {"m": m, "n": n, "k": k, **params}}
+                stripped = self.with_ran(self.kept_of_plan(case)[0], None)
+                whole = bytearray(stripped.read_bytes())
+                start = 8 + int.from_bytes(whole[:8], "little")
+                header = json.loads(whole[8:start])
+                places = {port: [start + at for at in header[port]["data_offsets"]] for port in "abd"}
+                a, b = (struct.unpack(f"<{(end - begin) // 2}e", whole[begin:end])
+                        for begin, end in (places["a"], places["b"]))
+                numbers = []
+                for row in range(m):
+                    for column in range(n):
+                        slices = [sum(a[row * k + i] * b[i * n + column] for i in range(first, min(first + 8, k)))
+                                  for first in range(0, k, 8)]
+                        number = in_fp16(sum(map(in_fp16, slices)))
+                        inner = math.sqrt(2 / math.pi) * (number + 0.044715 * number**3)
+                        numbers.append(number / 2 * (1 + math.tanh(inner)) if params else number)
+                whole[slice(*places["d"])] = struct.pack(f"<{m * n}e", *numbers)
+                stripped.write_bytes(whole)
+                done = self.run_cli("diagnose", "--tensors", stripped, *SIM, code=1)
+                self.assertIn("cause     k was split into 4 slices, and their sums were rounded to fp16", done.stdout)
+                self.assertRegex(done.stdout, r"computed again so, \d+ of 1088\s+elements have the same bits")
 
     def test_an_exact_leg_is_one_of_small_integers(self):
         case = {"op": "gemm", "mode": "bf16", "backend": "sim", "params": {"m": 96, "n": 128, "k": 1024}, "seed": 9}

@@ -170,6 +170,7 @@ std::vector<Algorithm> FakeBackend::algorithms(const Call& call) {
                             ++launch;
                             return [] { return 0.25; };
                           }});
+    algorithms.back().shown = shown;
   }
   return algorithms;
 }

@@ -72,6 +72,7 @@ class FakeBackend : public Backend {
   int algorithm_count = 1;
   std::string refusal;  ///< if not empty, supports() refuses with this reason
   Misbehaviour misbehave;
+  std::function<Shown()> shown;  ///< of every algorithm
   int misbehaving_algorithm = 0;
   std::string seen_inject;  ///< what the harness passed on
   int launches = 0;
