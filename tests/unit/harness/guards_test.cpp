@@ -66,9 +66,7 @@ TEST(HarnessGuards, reports_run_time_and_workspace) {
 
 TEST(HarnessGuards, reports_what_only_a_launch_shows) {
   FakeBackend backend;
-  backend.shown = [&backend] {
-    return Shown{{{"launches", std::to_string(backend.launches)}}, 8};
-  };
+  backend.shown = [&backend] { return Shown{{{"launches", std::to_string(backend.launches)}}, 8}; };
   TestCase test(shape(4, 4, 4), "bf16");
   const auto reports = test.run(backend);
   ASSERT_EQ(reports.size(), 1U);
