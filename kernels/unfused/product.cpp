@@ -105,7 +105,8 @@ void BatchedProduct::choose_algorithm(int sm, const ProductShape& shape) {
   }
   algorithm_ = result.algo;
   workspace_bytes_ = result.workspaceSize;
-  const cublas_support::AlgorithmText text = cublas_support::describe_algorithm(cublas_support::reader_of(lt_), algorithm_);
+  const cublas_support::AlgorithmText text =
+      cublas_support::describe_algorithm(cublas_support::reader_of(lt_), algorithm_);
   const auto flags = std::ranges::find(text.details, "flags", &std::pair<std::string, std::string>::first);
   const std::int64_t calls = calls_of(batch_);
   text_ = fmt::format("{}, {}, {} of {} product{}", text.label,
