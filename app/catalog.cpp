@@ -89,7 +89,7 @@ const std::vector<Row>& table() {
   // clang-format off: one row per line
   static const std::vector<Row> rows = {
       {OP(gemm), &tolerance::gemm_error_model, {CUBLASLT(gemm), CUDA(gemm), TE(gemm), SIM(gemm)}},
-      {OP(grouped_gemm), &tolerance::grouped_gemm_error_model, {CUBLAS(grouped_gemm), CUDA(grouped_gemm), TE(grouped_gemm), SIM(grouped_gemm)}},
+      {OP(grouped_gemm), &tolerance::grouped_gemm_error_model, {CUBLAS(grouped_gemm), CUBLASLT(grouped_gemm), CUDA(grouped_gemm), TE(grouped_gemm), SIM(grouped_gemm)}},
       {OP(layernorm_fwd), &tolerance::tracked_error_model, {CUDA(layernorm_fwd), CUDNN(layernorm_fwd), TE(layernorm_fwd), SIM(layernorm_fwd)}},
       {OP(layernorm_bwd), &tolerance::tracked_error_model, {CUDA(layernorm_bwd), CUDNN(layernorm_bwd), TE(layernorm_bwd), SIM(layernorm_bwd)}},
       {OP(rmsnorm_fwd), &tolerance::tracked_error_model, {CUDA(rmsnorm_fwd), CUDNN(rmsnorm_fwd), TE(rmsnorm_fwd), SIM(rmsnorm_fwd)}},

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -204,9 +205,13 @@ void GivenTensors::read_params(diagnose::GatherRequest& request) const {
   for (const op::Field& field : request.op->fields()) {
     names.push_back(field.name);
   }
+  std::set<std::string, std::less<>> given;
   for (const std::string& text : options_.params) {
     const auto [name, value] = split_assignment(text, "--param");
     require_known(name, fmt::format("parameter of {}", request.op->name), names);
+    if (!given.insert(name).second) {
+      throw core::UsageError(fmt::format("--param names {} twice", name));
+    }
     request.params[name] = parse_param(request.op->fields()[*op::field_index(*request.op, name)], value);
   }
 }

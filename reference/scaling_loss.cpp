@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -77,6 +79,81 @@ ScalingRange range_of(core::Dtype format) {
   return {border_of(full, full / kFar, least, format), border_of(full, full * kFar, least, format)};
 }
 
+/// How far outside of the range, as a logarithm; inside, negative.
+double badness(const Scaled& step, const ScalingRange& range) {
+  return step.largest() == 0
+             ? std::numeric_limits<double>::infinity()
+             : std::max(std::log(step.largest() / range.largest), std::log(range.smallest / step.largest()));
+}
+
+/// Numbers of the steps that the series has.
+std::vector<std::size_t> rows_of(std::size_t steps) {
+  std::vector<std::size_t> rows(std::min(steps, kMostSeriesRows));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = rows.size() == steps ? i : i * (steps - 1) / (rows.size() - 1);
+  }
+  return rows;
+}
+
+/// The columns of a series, row by row.
+class SeriesRows {
+ public:
+  explicit SeriesRows(const op::Fp8RecipeParams& p)
+      : rules_(data::delayed_scaling_of(p)),
+        range_(good_scaling(rules_.format)),
+        scales_(static_cast<std::size_t>(p.scales())) {}
+
+  /// `of_step`: its tensors that have data.
+  void add(std::size_t step, std::span<const Scaled> of_step) {
+    add_value(0, static_cast<double>(step));
+    if (of_step.empty()) {
+      for (std::size_t column = 1; column < series_.size(); ++column) {
+        add_value(column, std::numeric_limits<double>::quiet_NaN());
+      }
+      return;
+    }
+    const Scaled& worst =
+        *std::ranges::max_element(of_step, {}, [this](const Scaled& one) { return badness(one, range_); });
+    const ScalingLoss loss = scaling_loss(worst.largest(), rules_.format);
+    const auto dead = std::ranges::count_if(of_step, [this](const Scaled& one) {
+      return core::round_to(one.largest(), rules_.format, core::Overflow::saturate) == 0;
+    });
+    std::size_t column = 0;
+    for (const double value : {static_cast<double>(worst.at % scales_), worst.scale,
+                               static_cast<double>(rules_.scale_for(static_cast<float>(worst.amax), 1)), loss.clipped,
+                               loss.underflow, loss.sqnr_db, static_cast<double>(dead)}) {
+      add_value(++column, value);
+    }
+  }
+  [[nodiscard]] op::Series take() { return std::move(series_); }
+
+ private:
+  void add_value(std::size_t column, double value) { series_[column].values.push_back(value); }
+
+  data::DelayedScaling rules_;
+  ScalingRange range_;
+  std::size_t scales_;
+  op::Series series_ = {{"step", "", "number of the step", {}},
+                        {"tensor", "", "number of the tensor whose scale is farthest off in it", {}},
+                        {"scale_used", "scale", "the scale that is used for it", {}},
+                        {"scale_implied", "scale", "the scale that its own amax in this step implies", {}},
+                        {"clipped", "share", "of normal data with that amax, what is stored as the largest number", {}},
+                        {"underflow", "share", "of these data, what becomes 0", {}},
+                        {"sqnr_db", "dB", "signal to noise of these data", {}},
+                        {"dead_tensors", "tensors", "those of the step of which nothing is left but zeros", {}}};
+};
+
+op::Series series_of(std::span<const Scaled> steps, const op::Fp8RecipeParams& p) {
+  const auto scales = static_cast<std::size_t>(p.scales());
+  const auto step_of = [scales](const Scaled& one) { return one.at / scales; };
+  SeriesRows rows(p);
+  for (const std::size_t step : rows_of(static_cast<std::size_t>(p.steps))) {
+    const auto of_step = std::ranges::equal_range(steps, step, {}, step_of);
+    rows.add(step, {of_step.begin(), of_step.end()});
+  }
+  return rows.take();
+}
+
 op::Finding finding_of(const std::vector<Scaled>& steps, const op::Fp8RecipeParams& p) {
   const ScalingRange range = good_scaling(data::delayed_scaling_of(p).format);
   const auto scales = static_cast<std::size_t>(p.scales());
@@ -93,6 +170,7 @@ op::Finding finding_of(const std::vector<Scaled>& steps, const op::Fp8RecipePara
   finding.text = bad.empty() ? fmt::format("none of {} steps of tensors", steps.size())
                              : fmt::format("{} of {} steps of tensors, from step {} to step {}", bad.size(),
                                            steps.size(), bad.front(), bad.back());
+  finding.series = series_of(steps, p);
   return finding;
 }
 

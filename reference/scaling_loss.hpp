@@ -1,6 +1,7 @@
 // What quantising with a scale other than the implied one loses.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -25,6 +26,9 @@ struct ScalingRange {
 /// Of the two FP8 formats.
 [[nodiscard]] ScalingRange good_scaling(core::Dtype format);
 
+/// Most rows of a series; of more steps, so many are taken evenly, the first and the last among them.
+inline constexpr std::size_t kMostSeriesRows = 1024;
+
 /// Findings about the device's scales. Steps whose amax is 0, infinite or NaN have no data to scale, and are left out.
 ///
 ///   largest scaled amax    max over steps and tensors of amax_t s_t / MAX: above 1, data are clipped
@@ -32,7 +36,16 @@ struct ScalingRange {
 ///   steps that lose 3 dB   share of steps, of all tensors, whose scaled amax is outside of good_scaling
 ///
 /// The first two name the step and the tensor where it is so, the scale used there, the one implied by the step's own amax, and
-/// the loss of scaling_loss; the third names the first and the last such step. None if no step has data.
+/// the loss of scaling_loss; the third names the first and the last such step, and has
+/// a series: of each step the tensor with data whose scaled amax is farthest beyond good_scaling, or nearest to its ends,
+///
+///   step, tensor              numbers, from 0
+///   scale_used, scale_implied s_t, and the scale that the step's own amax implies
+///   clipped, underflow        shares, as in ScalingLoss
+///   sqnr_db                   dB
+///   dead_tensors              tensors with data of which nothing is left but zeros
+///
+/// None if no step has data.
 [[nodiscard]] std::vector<op::Finding> scaling_findings(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

@@ -16,6 +16,7 @@ target_compile_definitions(wheels_test PRIVATE NUMCHECK_FAKE_VERSIONS="$<TARGET_
 
 if(NUMCHECK_HAVE_CUDA)
   numcheck_test(norm_workspace_test LABEL unit SOURCES unit/cuda/norm_workspace_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
+  numcheck_test(cublaslt_groups_test LABEL unit SOURCES unit/cuda/grouped_obstacle_test.cpp LIBRARIES numcheck_cuda numcheck_plan CUDA::cudart_static)
   numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300
     SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness/fake.cpp
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver numcheck_plan)

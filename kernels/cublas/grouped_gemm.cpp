@@ -27,7 +27,8 @@ std::string obstacle(const Call& call) {
   const op::Mode& mode = *call.c->mode;
   if (std::ranges::find(kModes, mode.name) == kModes.end()) {
     return fmt::format("cublasGemmGroupedBatchedEx multiplies FP32, BF16 and FP16 matrices, not those of the mode {}{}",
-                       mode.name, mode.scaled ? "; transformer_engine multiplies FP8 groups one after another" : "");
+                       mode.name,
+                       mode.scaled ? "; cublaslt and transformer_engine multiply FP8 groups one after another" : "");
   }
   if (const core::Dtype output = op::port_named(call.ports, "d0").dtype; output != mode.output) {
     return fmt::format("cublasGemmGroupedBatchedEx has no {} output of {} matrices: set output to default",

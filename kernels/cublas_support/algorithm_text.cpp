@@ -159,4 +159,17 @@ AlgorithmText describe_algorithm(const AlgorithmReader& reader, const cublasLtMa
   return text;
 }
 
+std::string labels_of(std::span<const AlgorithmText> products) {
+  std::vector<std::pair<std::string, int>> labels;  // and of how many products
+  for (const AlgorithmText& product : products) {
+    const auto same = std::ranges::find(labels, product.label, &std::pair<std::string, int>::first);
+    same == labels.end() ? labels.emplace_back(product.label, 1).second : ++same->second;
+  }
+  std::string text;
+  for (const auto& [label, count] : labels) {
+    text += fmt::format("{}{} ({} of {} products)", text.empty() ? "" : "; ", label, count, products.size());
+  }
+  return text;
+}
+
 }  // namespace numcheck::kernels::cublas_support

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,5 +39,8 @@ struct AlgorithmReader {
 [[nodiscard]] AlgorithmShape shape_of(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm);
 
 [[nodiscard]] AlgorithmText describe_algorithm(const AlgorithmReader& reader, const cublasLtMatmulAlgo_t& algorithm);
+
+/// Of several products: "cublasLt algo 23, tile 32x32 (2 of 3 products); cublasLt algo 24, ..."; empty without any.
+[[nodiscard]] std::string labels_of(std::span<const AlgorithmText> products);
 
 }  // namespace numcheck::kernels::cublas_support

@@ -6,9 +6,16 @@
 #include "kernels/cublas_support/library.hpp"
 #include "kernels/cublaslt/bindings.hpp"
 #include "kernels/cublaslt/gemm.hpp"
+#include "kernels/cublaslt/grouped_gemm.hpp"
+#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::kernels::cublaslt {
 namespace {
+
+bool is_grouped(const Call& call) {
+  return call.c->op == &op::grouped_gemm();
+}
 
 class CublasLtBackend : public Backend {
  public:
@@ -20,24 +27,26 @@ class CublasLtBackend : public Backend {
   [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
 
   [[nodiscard]] Support supports(const Call& call) override {
-    if (call.c->op->name != "gemm") {
+    const bool grouped = is_grouped(call);
+    if (!grouped && call.c->op != &op::gemm()) {
       return {false, fmt::format("cublaslt does not compute the op {}", call.c->op->name)};
     }
     if (Support support = takes_no_fault(call); !support.yes) {
       return support;
     }
-    if (std::string obstacle = gemm_obstacle(call, device_.info().sm, lt_->get_version()); !obstacle.empty()) {
+    const auto obstacle_of = grouped ? &grouped_obstacle : &gemm_obstacle;
+    if (std::string obstacle = obstacle_of(call, device_.info().sm, lt_->get_version()); !obstacle.empty()) {
       return {false, std::move(obstacle)};
     }
-    return gemm_support(*lt_, device_, memo_, call);
+    return grouped ? grouped_support(*lt_, device_, call) : gemm_support(*lt_, device_, memo_, call);
   }
 
   [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
-    return gemm_algorithms(*lt_, device_, memo_, call);
+    return is_grouped(call) ? grouped_algorithms(*lt_, device_, call) : gemm_algorithms(*lt_, device_, memo_, call);
   }
 
   [[nodiscard]] std::vector<std::string> configurations(const Call& call) override {
-    return gemm_configurations(*lt_, device_, memo_, call);
+    return is_grouped(call) ? std::vector<std::string>() : gemm_configurations(*lt_, device_, memo_, call);
   }
 
   [[nodiscard]] std::string version_text() const { return fmt::format("{} ({})", lt_->version(), lt_->path()); }
@@ -58,6 +67,11 @@ class CublasLtBackend : public Backend {
 
 const Binding& gemm() {
   static const Binding binding{"cublaslt", "gemm", kArithmetic};
+  return binding;
+}
+
+const Binding& grouped_gemm() {
+  static const Binding binding{"cublaslt", "grouped_gemm", kArithmetic};
   return binding;
 }
 

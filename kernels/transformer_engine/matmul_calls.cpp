@@ -58,17 +58,8 @@ Shown shown_by(const MatmulCalls::Algorithms& algorithms) {
     std::ranges::copy(algorithms.front().details, std::back_inserter(shown.details));
     return shown;
   }
-  std::vector<std::pair<std::string, int>> labels;  // and of how many products
-  for (const cublas_support::AlgorithmText& algorithm : algorithms) {
-    const auto same = std::ranges::find(labels, algorithm.label, &std::pair<std::string, int>::first);
-    same == labels.end() ? labels.emplace_back(algorithm.label, 1).second : ++same->second;
-  }
-  std::string text;
-  for (const auto& [label, products] : labels) {
-    text += fmt::format("{}{} ({} of {} products)", text.empty() ? "" : "; ", label, products, algorithms.size());
-  }
-  if (!text.empty()) {
-    shown.details = {{"cublaslt", std::move(text)}};
+  if (!algorithms.empty()) {
+    shown.details = {{"cublaslt", cublas_support::labels_of(algorithms)}};
   }
   return shown;
 }

@@ -16,6 +16,7 @@
 #include "core/dtype.hpp"
 #include "op/op.hpp"
 #include "op/replay.hpp"
+#include "op/series.hpp"
 #include "op/value.hpp"
 
 namespace numcheck::op {
@@ -154,6 +155,7 @@ struct Finding {
   /// What a cause explains: errors of numbers; NaN and infinities in the wrong places; the same where some of them are
   /// elements that were not written; or that repeated runs differ.
   enum class About : std::uint8_t { numbers, pattern, unwritten, repetition } about = About::numbers;
+  Series series = {};  ///< the statistic step by step, where the case has steps
 };
 
 /// An element of an unpredictable output that is wrong whatever was drawn.

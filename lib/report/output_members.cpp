@@ -107,10 +107,38 @@ const Members<op::Finding>& finding_members() {
   return members;
 }
 
-/// A diagnosis names a cause; other findings do not have the member.
+json values_json(const op::SeriesColumn& column) {
+  json values = json::array();
+  for (const double value : column.values) {
+    values.push_back(number(value));
+  }
+  return values;
+}
+
+const Members<op::SeriesColumn>& series_members() {
+  using op::SeriesColumn;
+  static const Members<SeriesColumn> members = {
+      {"name", text("of the column"), &at<&SeriesColumn::name>},
+      {"unit", text("columns of one unit are plotted together; empty: not plotted"), &at<&SeriesColumn::unit>},
+      {"doc", text("what it says"), &at<&SeriesColumn::doc>},
+      {"values", described(list_of(ref("number")), "one for each row; NaN: it has none"), &values_json}};
+  return members;
+}
+
+json series_json(const op::Series& series) {
+  json list = json::array();
+  std::ranges::transform(series, std::back_inserter(list),
+                         [](const op::SeriesColumn& column) { return object_of(series_members(), column); });
+  return list;
+}
+
+/// A diagnosis names a cause, and a statistic over steps has a series; other findings do not have the members.
 json finding_rule() {
   json rule = rule_of(finding_members());
   rule["properties"]["cause"] = text("what is wrong, in words that equal faults share");
+  rule["properties"]["series"] = described(list_of(rule_of(series_members())),
+                                           "the statistic step by step, where the case has steps: columns of equal "
+                                           "length, of which the first has the steps' numbers");
   return rule;
 }
 
@@ -120,6 +148,9 @@ json findings_json(const OutputSource& source) {
     json& object = list.emplace_back(object_of(finding_members(), finding));
     if (!finding.cause.empty()) {
       object["cause"] = finding.cause;
+    }
+    if (!finding.series.empty()) {
+      object["series"] = series_json(finding.series);
     }
   }
   return list;

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import threading
 import unittest
@@ -36,6 +37,10 @@ class Console(CliTest):
         text = self.run_cli("run", self.plan(case=case), *SIM, "-vv", code=0).stdout
         self.assertRegex(text, r"\n {10}largest scaled amax [\d.e+]+: step 2, tensor \d: scale \S+ is used where an amax of")
         self.assertRegex(text, r"\n {10}steps that lose 3 dB 0\.\d+: \d+ of 16 steps of tensors, from step \d to step \d\n")
+        self.assertRegex(text, r"\n {12}step  tensor  scale_used  scale_implied +clipped +underflow +sqnr_db  dead_tensors\n")
+        self.assertEqual(len(re.findall(r"\n {12}\s*\d+ +[01]  ", text)), 8)
+        longer = {**case, "params": {**case["params"], "steps": 40}}
+        self.assertIn("(12 of 40 steps: of each 3 or so, the one that is least like the others)", self.run_cli("run", self.plan(case=longer), *SIM, "-vv", code=0).stdout)
         self.assertNotIn("scaled amax", self.run_cli("run", self.plan(case=case), *SIM, "-v", code=0).stdout)
 
     def test_groups_failures_by_kind(self):

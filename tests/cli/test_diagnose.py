@@ -368,6 +368,7 @@ class Diagnose(CliTest):
         self.refuses(*good, "--param", "alpha=much", says="--param alpha: a number")
         self.refuses(*good, "--param", "alpha=1e99", says="alpha")
         self.refuses(*good, "--param", "gamma=1", says="gamma")
+        self.refuses(*good, "--param", "alpha=1", "--param", "alpha=2", says="--param names alpha twice")
         self.refuses(*good, "--dtype", "a=bf17", says="unknown format")
         self.refuses(*good, "--dtype", "a=bf16", says="a")
         self.refuses(*good, "--dtype", "z=bf16", says="no tensor is given for z")

@@ -149,6 +149,23 @@ class Html(HtmlTest):
             self.run_cli("report", f"{folder}/report.json", "--html", "later.html", code=0)
             self.assertEqual((self.folder / "later.html").read_bytes(), pathlib.Path(folder, "page.html").read_bytes())
 
+    def test_steps_are_drawn(self):
+        case = {"op": "fp8_recipe", "mode": "fp32", "backend": "sim", "params": {"steps": 60, "tensors": 2, "course": ["spiking", "special"]}}
+        folder = self.made("steps", code=0, cases=[case])
+        page = self.page(folder + "/page.html")
+        self.assertIn("series", page.ids)
+        self.assertIn("scale_implied (dashed)", page.text)
+        text = pathlib.Path(folder, "page.html").read_text()
+        self.assertEqual(text.count('<figure class="series">'), 8, "four units, two cases")
+        self.assertNotIn("nan", "".join(re.findall(r'class="curve[^>]*>', text)), "amaxes that are none leave gaps")
+        self.assertNotIn("series", self.page(self.passing() + "/page.html").ids)
+        report = json.loads(pathlib.Path(folder, "report.json").read_text())
+        for output in report["cases"][0]["runs"][0]["outputs"].values():
+            for finding in output["findings"]:
+                for column in finding.get("series", []):
+                    column["values"] = ["NaN"] * 60
+        self.assertNotIn("series", self.rendered({**report, "cases": report["cases"][:1]}).ids)
+
     def test_a_brief_report(self):
         self.run_cli("report", f"{self.failing()}/brief.json", "--html", "page.html", code=0)
         page = self.page(self.folder / "page.html")

@@ -1,7 +1,10 @@
 // What scales lose that are not the implied ones, and what the findings of a series say about it.
 #include "reference/scaling_loss.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -83,6 +86,43 @@ TEST(ScalingFindings, name_the_worst_steps) {
   EXPECT_NE(findings[1].text.find("step 1, tensor 1: scale 0.5 "), std::string::npos);
   EXPECT_EQ(findings[2].measured, 1.0 / 3) << "14 times 64; 0.5 loses little, and one tensor has no data in step 0";
   EXPECT_EQ(findings[2].text, "1 of 3 steps of tensors, from step 1 to step 1");
+}
+
+double in_series(const op::Series& series, std::string_view name, std::size_t row) {
+  return std::ranges::find(series, name, &op::SeriesColumn::name)->values.at(row);
+}
+
+TEST(ScalingFindings, have_a_row_for_each_step) {
+  const op::Series series = findings_of({7, 0, 14, 1, 0, NAN, 2, 1}, {64, 1, 64, 0.5, 1, 1, 200, 1e-6}).back().series;
+  ASSERT_EQ(series.size(), 8U);
+  for (const op::SeriesColumn& column : series) {
+    ASSERT_EQ(column.values.size(), 4U) << column.name;
+  }
+  EXPECT_EQ(in_series(series, "tensor", 0), 0);
+  EXPECT_EQ(in_series(series, "scale_used", 0), 64);
+  EXPECT_EQ(in_series(series, "scale_implied", 0), 64);
+  EXPECT_EQ(in_series(series, "clipped", 0), 0);
+  EXPECT_EQ(in_series(series, "step", 1), 1);
+  EXPECT_EQ(in_series(series, "tensor", 1), 0) << "clipping loses more than half a scale";
+  EXPECT_EQ(in_series(series, "scale_implied", 1), 32);
+  EXPECT_EQ(in_series(series, "clipped", 1), scaling_loss(896, kE4m3).clipped);
+  EXPECT_EQ(in_series(series, "sqnr_db", 1), scaling_loss(896, kE4m3).sqnr_db);
+  EXPECT_EQ(in_series(series, "dead_tensors", 1), 0);
+  EXPECT_EQ(in_series(series, "step", 2), 2);
+  EXPECT_TRUE(std::isnan(in_series(series, "scale_used", 2))) << "no tensor has data";
+  EXPECT_EQ(in_series(series, "tensor", 3), 1);
+  EXPECT_EQ(in_series(series, "underflow", 3), 1);
+  EXPECT_EQ(in_series(series, "dead_tensors", 3), 1);
+}
+
+TEST(ScalingFindings, of_many_steps_the_first_and_the_last_are_in_the_series) {
+  const std::size_t steps = 5 * kMostSeriesRows + 3;
+  const op::Series series =
+      findings_of(std::vector<double>(2 * steps, 7), std::vector<double>(2 * steps, 64)).back().series;
+  ASSERT_EQ(series.front().values.size(), kMostSeriesRows);
+  EXPECT_EQ(series.front().values.front(), 0);
+  EXPECT_EQ(series.front().values.back(), static_cast<double>(steps - 1));
+  EXPECT_TRUE(std::ranges::is_sorted(series.front().values, std::ranges::less_equal()));
 }
 
 TEST(ScalingFindings, steps_without_data_say_nothing) {

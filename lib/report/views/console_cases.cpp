@@ -65,7 +65,7 @@ std::string metric_lines(const json& record) {
                           short_number(output.at("total_error").at("rel_l2"), ".2e"), bits_text(m.at("effective_bits")),
                           short_number(m.at("max_ulp"), ".3g"), short_number(m.at("max_over_bound"), ".3f"),
                           short_number(m.at("z_rms"), ".3f"), judged.empty() ? "" : "  " + judged);
-      text += finding_lines(output.at("findings"), 10);
+      text += finding_lines(output.at("findings"), 10) + series_lines(output.at("findings"), 12);
     }
   }
   return text;

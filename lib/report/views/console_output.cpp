@@ -1,6 +1,9 @@
 #include "report/views/console_output.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -9,9 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/counted.hpp"
+#include "core/strings.hpp"
 #include "report/criterion.hpp"
 #include "report/number.hpp"
 #include "report/views/judged.hpp"
+#include "report/views/text_table.hpp"
 #include "report/views/wrong_sentence.hpp"
 #include "tolerance/criterion_words.hpp"
 
@@ -98,6 +103,41 @@ std::string error_line(const json& metrics) {
   return text.empty() ? text : fmt::format("      {}\n", text);
 }
 
+/// For each row, how far its numbers are from the medians of their columns, in units of what these cover: the most of all
+/// columns that are plotted.
+std::vector<double> strangeness(const json& series, std::size_t rows) {
+  std::vector<double> most(rows, 0.0);
+  for (const json& column : series) {
+    std::vector<double> values, finite;
+    for (const json& value : column.at("values")) {
+      values.push_back(number_value(value));
+    }
+    std::ranges::copy_if(values, std::back_inserter(finite), [](double value) { return std::isfinite(value); });
+    if (finite.empty() || column.at("unit").get<std::string>().empty()) {
+      continue;
+    }
+    std::ranges::sort(finite);
+    const double median = finite[finite.size() / 2], range = finite.back() - finite.front();
+    for (std::size_t row = 0; range > 0 && row < std::min(rows, values.size()); ++row) {
+      most[row] = std::isfinite(values[row]) ? std::max(most[row], std::fabs(values[row] - median) / range) : most[row];
+    }
+  }
+  return most;
+}
+
+/// At most 12 rows: of as many equal parts, the strangest row of each.
+std::vector<std::size_t> telling_rows(const json& series, std::size_t rows) {
+  constexpr std::size_t kMost = 12;
+  const std::vector<double> strange = strangeness(series, rows);
+  std::vector<std::size_t> shown(std::min(rows, kMost));
+  for (std::size_t part = 0; part < shown.size(); ++part) {
+    const auto first = strange.begin() + static_cast<std::ptrdiff_t>(part * rows / shown.size());
+    const auto last = strange.begin() + static_cast<std::ptrdiff_t>((part + 1) * rows / shown.size());
+    shown[part] = static_cast<std::size_t>(std::max_element(first, last) - strange.begin());
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string bits_text(const json& bits) {
@@ -117,6 +157,35 @@ std::string finding_lines(const json& findings, std::size_t indent) {
     text += fmt::format("{:{}}{}{}{}\n", "", indent, name,
                         has_value ? " " + short_number(finding.at("measured"), ".3g") : std::string(),
                         words.empty() ? words : ": " + words);
+  }
+  return text;
+}
+
+std::string series_lines(const json& findings, std::size_t indent) {
+  std::string text;
+  for (const json& finding : findings) {
+    const json series = finding.value("series", json::array());
+    const std::size_t steps = series.empty() ? 0 : series.front().at("values").size();
+    if (steps == 0) {
+      continue;
+    }
+    const std::vector<std::size_t> shown = telling_rows(series, steps);
+    std::vector<Column> columns;
+    std::vector<std::vector<Cell>> rows(shown.size());
+    for (const json& column : series) {
+      columns.push_back({column.at("name").get<std::string>(), true});
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double value = number_value(column.at("values").at(shown[i]));
+        rows[i].push_back({std::isnan(value) ? "–" : fmt::format("{:.6g}", value)});
+      }
+    }
+    for (const std::string& line : core::split(render_table(columns, rows, 0, false), '\n')) {
+      text += line.empty() ? line : std::string(indent, ' ') + line + "\n";
+    }
+    if (rows.size() < steps) {
+      text += fmt::format("{:{}}({} of {} steps: of each {} or so, the one that is least like the others)\n", "",
+                          indent, rows.size(), steps, (steps + rows.size() / 2) / rows.size());
+    }
   }
   return text;
 }

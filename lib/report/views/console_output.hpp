@@ -15,6 +15,9 @@ namespace numcheck::report::views {
 /// What the op found, a line for each.
 [[nodiscard]] std::string finding_lines(const nlohmann::json& findings, std::size_t indent);
 
+/// The tables of findings over steps; of more than 12 steps, the strangest of each twelfth.
+[[nodiscard]] std::string series_lines(const nlohmann::json& findings, std::size_t indent);
+
 /// Effective bits of the record's metrics: "8.5"; "exact" if there is no error; "0.0" if the error exceeds the result.
 [[nodiscard]] std::string bits_text(const nlohmann::json& bits);
 

@@ -48,6 +48,7 @@ constexpr std::array kSections = {
     Section{"matrix", "Ops and modes", &matrix_section},
     Section{"failures", "Not passed", &failures_section},
     Section{"charts", "Errors", &charts_section},
+    Section{"series", "Step by step", &series_section},
     Section{"override", "TF32 override", &override_section},
     Section{"libraries", "Versions", &libraries_section},
     Section{"precision", "Precision", &precision_section},

@@ -32,6 +32,7 @@ struct HtmlSource {
 [[nodiscard]] std::string gates_section(const HtmlSource& source);     ///< --fail-on, budget, contract, baseline
 [[nodiscard]] std::string failures_section(const HtmlSource& source);  ///< causes, then cases with pictures
 [[nodiscard]] std::string charts_section(const HtmlSource& source);    ///< error/limit against k, ulps, z
+[[nodiscard]] std::string series_section(const HtmlSource& source);    ///< statistics over the steps of a case
 [[nodiscard]] std::string override_section(const HtmlSource& source);
 [[nodiscard]] std::string libraries_section(const HtmlSource& source);
 [[nodiscard]] std::string precision_section(const HtmlSource& source);

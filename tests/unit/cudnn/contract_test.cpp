@@ -7,6 +7,7 @@
 #include "attention_question.hpp"
 #include "deviceless.hpp"
 #include "kernels/cublaslt/gemm.hpp"
+#include "kernels/cublaslt/grouped_gemm.hpp"
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cudnn/norm_graph.hpp"
 #include "prepare/catalog.hpp"
@@ -27,7 +28,8 @@ const Binding& binding_of(const plan::Case& c) {
 std::string obstacle_on_sm_80(const Call& call) {
   const Binding& binding = binding_of(*call.c);
   if (binding.backend == "cublaslt") {
-    return cublaslt::gemm_obstacle(call, 80, kCublasLt);
+    const auto obstacle = call.c->op->name == "grouped_gemm" ? &cublaslt::grouped_obstacle : &cublaslt::gemm_obstacle;
+    return obstacle(call, 80, kCublasLt);
   }
   if (binding.backend == "cuda") {
     return static_cast<const cuda::CudaBinding&>(binding).obstacle(call);

@@ -1,0 +1,54 @@
+// Which groups are not passed to cuBLASLt.
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/cublaslt/grouped_gemm.hpp"
+#include "op/grouped_gemm.hpp"
+#include "plan/case.hpp"
+
+namespace numcheck::kernels::cublaslt {
+namespace {
+
+constexpr std::size_t kLibrary = 130100;
+
+std::string obstacle_of(const op::GroupedGemmParams& params, std::string_view mode, int sm = 90) {
+  plan::Case c;
+  c.op = &op::grouped_gemm();
+  c.params = op::to_params(params);
+  c.mode = op::find_mode(mode);
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  return grouped_obstacle({.c = &c, .ports = ports, .inject = {}}, sm, kLibrary);
+}
+
+op::GroupedGemmParams two_groups(std::string k, bool trans_b = true) {
+  return {.m = "16+32", .n = "32+16", .k = std::move(k), .trans_b = trans_b};
+}
+
+TEST(CublasLtGroups, are_multiplied_where_each_product_is) {
+  for (const std::string_view mode : {"fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"}) {
+    EXPECT_EQ(obstacle_of(two_groups("64+128"), mode), "") << mode;
+  }
+  EXPECT_EQ(obstacle_of(two_groups("64+127", false), "bf16"), "");
+}
+
+TEST(CublasLtGroups, the_group_that_is_not_is_named) {
+  const std::string rows = obstacle_of(two_groups("64+72"), "fp8_e4m3");
+  EXPECT_TRUE(rows.starts_with("group 1: cuBLASLt's FP8 products need rows")) << rows;
+  const std::string layout = obstacle_of(two_groups("64", false), "fp8_e4m3");
+  EXPECT_TRUE(layout.starts_with("group 0: on sm_90 cuBLASLt multiplies FP8 only as A B^T")) << layout;
+  const std::string device = obstacle_of(two_groups("64"), "fp8_e4m3", 80);
+  EXPECT_TRUE(device.starts_with("group 0: FP8 products need sm_89")) << device;
+  EXPECT_EQ(obstacle_of(two_groups("64+0"), "bf16"), "group 1: cuBLASLt does not accept products with k = 0");
+}
+
+TEST(CublasLtGroups, those_without_outputs_are_left_out) {
+  const op::GroupedGemmParams p{.m = "16+0", .n = "32", .k = "64+7", .trans_b = true};
+  EXPECT_EQ(obstacle_of(p, "fp8_e4m3"), "");
+}
+
+}  // namespace
+}  // namespace numcheck::kernels::cublaslt
