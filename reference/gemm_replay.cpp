@@ -110,14 +110,16 @@ class Replays {
       groups.add(elements_[i], counts[i][best]);
     }
     const Count& found = totals[best];
-    const std::string uneven = groups.uneven();
-    const bool shown = shows(found, request_.rounding, distinct(screened)) && uneven.empty();
+    const std::string against = rounding_.rounds() ? astray(ways[best]) : "";
+    const std::string contradiction = against.empty() ? uneven_text(groups) : against;
+    const bool shown = shows(found, request_.rounding, distinct(screened)) && contradiction.empty();
     return {.shown = shown,
-            .too_few = !shown && uneven.empty() && too_few(found, request_.rounding, distinct(screened)),
+            .too_few = !shown && contradiction.empty() && too_few(found, request_.rounding, distinct(screened)),
             .share = found.elements > 0 ? 1 - found.other / found.elements : 0,
             .elements = static_cast<std::uint64_t>(std::llround(found.elements)),
             .equal = static_cast<std::uint64_t>(std::llround(found.elements - found.other)),
-            .text = text_of(found, ways[best]) + (uneven.empty() ? "" : ", and too many of them are of " + uneven)};
+            .slices = static_cast<int>(ways[best].partition->slices.size()),
+            .text = text_of(found, ways[best]) + contradiction};
   }
 
  private:
@@ -151,6 +153,26 @@ class Replays {
     std::vector<Way> best;
     std::ranges::transform(order, std::back_inserter(best), [this](std::size_t i) { return ways_[i]; });
     return best;
+  }
+
+  [[nodiscard]] static std::string uneven_text(const GroupCounts& groups) {
+    const std::string uneven = groups.uneven();
+    return uneven.empty() ? uneven : ", and too many of them are of " + uneven;
+  }
+
+  /// Which element is further off than the roundings make any; empty if none is. Looks at the farthest as well, which say nothing
+  /// of how many have other bits.
+  [[nodiscard]] std::string astray(const Way& way) const {
+    std::vector<std::int64_t> all = elements_;
+    all.insert(all.end(), request_.farthest.begin(), request_.farthest.end());
+    const std::vector<std::vector<Count>> counts = count({way}, all);
+    const auto found = std::ranges::find_if(counts, [](const std::vector<Count>& of) { return of.front().astray > 0; });
+    if (found == counts.end()) {
+      return "";
+    }
+    const std::int64_t index = all[static_cast<std::size_t>(found - counts.begin())];
+    return fmt::format(", and one at least, [{}, {}], is further off than they make any", index / g_.shape.n,
+                       index % g_.shape.n);
   }
 
   /// Of every element, of every way.

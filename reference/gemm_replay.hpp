@@ -21,6 +21,7 @@ namespace numcheck::reference {
 ///     bits(telling as predicted) - bits(other) - log2(ways that predict different bits) >= 1. If none is telling, no
 ///     element may have other bits, and of half of them one number must be predicted, not an interval; nothing is telling of
 ///     tanh, whose error is an interval
+///   - no element, of those and of ReplayRequest::farthest, that is further off than the roundings make any (Prediction::astray)
 ///   - no row, column, 64 x 64 tile or matrix with so many others that chance would not have it in 10^8 of them
 ///
 /// What an FP32 output shows of tanh is that no element is further off than it explains.

@@ -58,6 +58,7 @@ void Count::add(const Count& more) noexcept {
   expected += more.expected;
   telling += more.telling;
   told += more.told;
+  astray += more.astray;
   single += more.single;
   signature += more.signature;
 }
@@ -75,6 +76,7 @@ Count count_of(std::int64_t index, double got, const Prediction& once, const Pre
           .expected = std::min(1.0, more.otherwise),
           .telling = telling ? 1.0 : 0.0,
           .told = telling && as_predicted ? 1.0 : 0.0,
+          .astray = got < more.low - more.astray || got > more.high + more.astray ? 1.0 : 0.0,
           .single = more.low == more.high ? 1.0 : 0.0,
           .signature = signature(index, more.low)};
 }

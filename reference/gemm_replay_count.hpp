@@ -18,6 +18,7 @@ struct Count {
   double expected = 0;          ///< sum of the probabilities of that
   double telling = 0;           ///< would have other bits if they were rounded once
   double told = 0;              ///< of these, those with the bits that were predicted
+  double astray = 0;            ///< are further off than Prediction::astray allows
   double single = 0;            ///< one number is predicted, not an interval
   std::uint64_t signature = 0;  ///< equal for ways that predict the same
 

@@ -130,47 +130,71 @@ double ElementReplay::round(double value) const {
   return core::round_to(value * scale_, dtype_, overflow) / scale_;
 }
 
-Sum ElementReplay::rounded(const Sum& sum, double& otherwise) const {
+void Chances::scale(double factor) noexcept {
+  step *= std::abs(factor);
+  variance *= factor * factor;
+}
+
+Sum ElementReplay::rounded(const Sum& sum, Chances& chances) const {
   const double nearest = round(sum.value);
   const double half = core::ulp(nearest * scale_, dtype_) / scale_ / 2;
-  otherwise += beyond(nearest + half - sum.value, sum.variance) + beyond(sum.value - nearest + half, sum.variance);
+  chances.otherwise +=
+      beyond(nearest + half - sum.value, sum.variance) + beyond(sum.value - nearest + half, sum.variance);
+  chances.step = std::max(chances.step, 2 * half);
+  chances.variance += square(2 * half) / 12 + sum.variance;
   return {nearest, 0};
 }
 
-Sum ElementReplay::stored_slices(const ElementParts& parts, const Scheme& scheme, double& otherwise) const {
+Sum ElementReplay::stored_slices(const ElementParts& parts, const Scheme& scheme, Chances& chances) const {
   const double early = scheme.scaled_late ? 1 : product_scale_;
   Sum sum;
   for (const Sum& slice : parts.slices) {
-    sum = plus(sum, rounded(scaled(slice, early), otherwise));
+    sum = plus(sum, rounded(scaled(slice, early), chances));
   }
+  chances.scale(product_scale_ / early);
   return scaled(sum, product_scale_ / early);
 }
 
-Sum ElementReplay::product(const ElementParts& parts, const Scheme& scheme, double& otherwise) const {
+Sum ElementReplay::product(const ElementParts& parts, const Scheme& scheme, Chances& chances) const {
   using Reduction = Scheme::Reduction;
   if (scheme.reduction == Reduction::none) {
     return scaled(parts.slices.front(), product_scale_);
   }
   if (scheme.reduction == Reduction::stored) {
-    return stored_slices(parts, scheme, otherwise);
+    return stored_slices(parts, scheme, chances);
   }
   const double early = scheme.scaled_late ? 1 : product_scale_;
   const std::size_t count = parts.slices.size();
   Sum sum = plus(scheme.addend_first ? parts.addend : Sum{}, scheme.bias_first ? parts.bias : Sum{});
   for (std::size_t i = 0; i < count; ++i) {
     Sum slice = scaled(parts.slices[scheme.descending ? count - 1 - i : i], early);
-    slice = scheme.reduction == Reduction::running ? rounded(slice, otherwise) : slice;
+    slice = scheme.reduction == Reduction::running ? rounded(slice, chances) : slice;
     sum = plus(sum, slice);
-    sum = i + 1 < count ? rounded(sum, otherwise) : sum;
+    sum = i + 1 < count ? rounded(sum, chances) : sum;
   }
+  chances.scale(product_scale_ / early);
   return scaled(sum, product_scale_ / early);
 }
 
-Prediction ElementReplay::finish(const Sum& z, double tanh_error, double otherwise) const {
+double ElementReplay::astray(const Sum& z, const Prediction& found, const Chances& chances) const {
+  constexpr double kDeviations = 6, kSlack = 3, kTanh = 0x1p-16;
+  const bool gelu = epilogue_ == Epilogue::gelu;
+  const double probable = kSlack * chances.otherwise;
+  const double steps = 1 + std::ceil(probable + kDeviations * std::sqrt(probable));
+  const double before = std::max(kDeviations * std::sqrt(2 * (chances.variance + z.variance)), steps * chances.step);
+  const double last = 2 * core::ulp(std::max(std::abs(found.low), std::abs(found.high)) * scale_, dtype_) / scale_;
+  return (gelu ? kGeluSteepness : 1) * before + last + (gelu ? kTanh * std::abs(z.value) : 0);
+}
+
+Prediction ElementReplay::finish(const Sum& z, double tanh_error, const Chances& chances) const {
   const bool gelu = epilogue_ == Epilogue::gelu;
   const double value = apply_epilogue(epilogue_, z.value);
+  const auto with_astray = [&](Prediction found) {
+    found.astray = astray(z, found, chances);
+    return found;
+  };
   if (epilogue_ == Epilogue::relu && z.value < 0) {
-    return {0, 0, beyond(-z.value, z.variance)};
+    return with_astray({0, 0, beyond(-z.value, z.variance)});
   }
   // gelu itself is computed in FP32, where 1 + tanh loses the bits that they share.
   const double own = gelu ? 0x1p-24 * z.value : 0;
@@ -181,26 +205,27 @@ Prediction ElementReplay::finish(const Sum& z, double tanh_error, double otherwi
   const double far = kFar * std::sqrt(variance);
   const auto half_ulp = [this](double at) { return core::ulp(at * scale_, dtype_) / scale_ / 2; };
   if (kFine * std::sqrt(variance) > half_ulp(value)) {
-    return {round(value - spread - far), round(value + spread + far), otherwise + 2 * beyond(kFar, 1)};
+    return with_astray(
+        {round(value - spread - far), round(value + spread + far), chances.otherwise + 2 * beyond(kFar, 1)});
   }
-  const Prediction found{round(value - spread), round(value + spread), otherwise};
+  const Prediction found{round(value - spread), round(value + spread), chances.otherwise};
   const double above = beyond(found.high + half_ulp(found.high) - value - spread, variance);
   const double below = beyond(value - spread - found.low + half_ulp(found.low), variance);
-  return {found.low, found.high, otherwise + above + below};
+  return with_astray({found.low, found.high, chances.otherwise + above + below});
 }
 
 Prediction ElementReplay::predict(const ElementParts& parts, const Scheme& scheme) const {
-  double otherwise = 0;
-  Sum z = product(parts, scheme, otherwise);
+  Chances chances;
+  Sum z = product(parts, scheme, chances);
   if (rounding_.product) {
-    z = rounded(with_term(z, scheme.bias_in_product ? parts.bias : Sum{}), otherwise);
+    z = rounded(with_term(z, scheme.bias_in_product ? parts.bias : Sum{}), chances);
   }
   z = with_term(z, scheme.addend_first ? Sum{} : parts.addend);
   if (rounding_.sum) {
-    z = rounded(z, otherwise);
+    z = rounded(z, chances);
   }
   z = with_term(z, scheme.bias_in_product || scheme.bias_first ? Sum{} : parts.bias);
-  return finish(z, rounding_.tanh_error, otherwise);
+  return finish(z, rounding_.tanh_error, chances);
 }
 
 Prediction ElementReplay::strict(const ElementParts& parts) const {
@@ -209,7 +234,7 @@ Prediction ElementReplay::strict(const ElementParts& parts) const {
     product = plus(product, slice);
   }
   const Sum z = with_term(with_term(scaled(product, product_scale_), parts.addend), parts.bias);
-  return finish(z, 0, 0);
+  return finish(z, 0, {});
 }
 
 }  // namespace numcheck::reference

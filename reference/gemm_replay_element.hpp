@@ -51,6 +51,18 @@ struct ElementParts {
 struct Prediction {
   double low = 0, high = 0;
   double otherwise = 0;
+  /// How much further off than that it may be, because roundings before the end went otherwise, or were made in another order:
+  /// 6 deviations of the difference of two such results, or as many steps as roundings may have gone otherwise, and two ulp.
+  double astray = 0;
+};
+
+/// What the roundings before the end may do.
+struct Chances {
+  double otherwise = 0;  ///< probability that one of them goes otherwise; more than 1: several may
+  double step = 0;       ///< distance of two numbers, the largest of all roundings
+  double variance = 0;   ///< of the roundings, steps^2 / 12, and of what was rounded
+
+  void scale(double factor) noexcept;
 };
 
 class ElementReplay {
@@ -62,12 +74,13 @@ class ElementReplay {
   [[nodiscard]] Prediction strict(const ElementParts& parts) const;
 
  private:
-  /// Rounds a sum; adds to `otherwise` how probable another result is.
-  [[nodiscard]] Sum rounded(const Sum& sum, double& otherwise) const;
+  /// Rounds a sum; adds what another result may be.
+  [[nodiscard]] Sum rounded(const Sum& sum, Chances& chances) const;
   [[nodiscard]] double round(double value) const;
-  [[nodiscard]] Sum product(const ElementParts& parts, const Scheme& scheme, double& otherwise) const;
-  [[nodiscard]] Sum stored_slices(const ElementParts& parts, const Scheme& scheme, double& otherwise) const;
-  [[nodiscard]] Prediction finish(const Sum& z, double tanh_error, double otherwise) const;
+  [[nodiscard]] Sum product(const ElementParts& parts, const Scheme& scheme, Chances& chances) const;
+  [[nodiscard]] Sum stored_slices(const ElementParts& parts, const Scheme& scheme, Chances& chances) const;
+  [[nodiscard]] double astray(const Sum& z, const Prediction& found, const Chances& chances) const;
+  [[nodiscard]] Prediction finish(const Sum& z, double tanh_error, const Chances& chances) const;
 
   op::EarlyRounding rounding_;
   core::Dtype dtype_;

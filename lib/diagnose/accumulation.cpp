@@ -78,7 +78,7 @@ std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
     trial.rounding.in_place |= p.in_place;
     trial.rounding.bias |= p.bias;
     trial.rounding.gelu |= p.epilogue == "gelu";
-    all.push_back({fmt::format("slices_rounded={}", slices), "slices_rounded",
+    all.push_back({fmt::format("{}={}", kRoundedSlices, slices), std::string(kRoundedSlices),
                    fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added",
                                slices, core::dtype_info(port.dtype).name),
                    std::string(kForbidSlices), std::move(trial), kLeastSpread});

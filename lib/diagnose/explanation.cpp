@@ -129,7 +129,11 @@ struct Baseline {
 };
 
 /// Its bits, in place of those of the result without intermediate roundings.
-void take_replay(const op::Replay& replay, Explanation& result) {
+void take_replay(const op::Replay& replay, const Hypothesis& hypothesis, Explanation& result) {
+  if (hypothesis.family == kRoundedSlices && replay.slices != hypothesis.trial.rounding.slices) {
+    result.failing = fmt::format("the bits are those of {} slices", replay.slices);
+    return;
+  }
   result.replay = replay;
   if (replay.elements > 0) {  // of large outputs some are replayed
     result.equal_bits = static_cast<std::uint64_t>(replay.share * static_cast<double>(result.of));
@@ -216,7 +220,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     constexpr std::uint64_t kFewest = 16;
     const bool are_the_bits = result.equal_bits == result.of && result.of >= kFewest && declared.is_exact;
     if (output->replay.has_value() && result.failing.empty()) {
-      take_replay(*output->replay, result);
+      take_replay(*output->replay, hypothesis, result);
     }
     const bool is_shown = result.replay.has_value();
     if (const double z = spread_of(*output); result.failing.empty() && !is_shown && z < hypothesis.least_spread) {
@@ -261,7 +265,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     constexpr double kLittle = 0.5;
     const bool is_rounded = is_simulated && output->statistics.flip_rate.has_value();
     const bool mends = declared.is_drawn && hypothesis.family == kPlaces;  // no other elements fail
-    const bool predicts = gains || mends || (!is_rounded && result.share >= kLittle);
+    const bool is_doubted = !output->doubt.empty();                        // too few elements could show it
+    const bool predicts = !is_doubted && (gains || mends || (!is_rounded && result.share >= kLittle));
     result.is_consistent_only = !are_the_bits && !is_shown && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
     look_at_others(subject, hypothesis.trial, run, declared, result);

@@ -58,7 +58,8 @@ using ChangeOutput = std::function<void(op::OutputValues&, op::OutputYardsticks*
 /// Expects another number of an element, which errs in proportion if it is larger.
 void expect_instead(op::OutputValues& output, std::size_t i, double y);
 
-/// The remedy against slices of k whose sums are rounded to the output's format.
+/// The family of slices of k whose sums are rounded to the output's format, and the remedy against them.
+inline constexpr std::string_view kRoundedSlices = "slices_rounded";
 inline constexpr std::string_view kForbidSlices =
     "Forbid it: PyTorch torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction and "
     "allow_fp16_reduced_precision_reduction = False; cuBLASLt: no split-K reduction in the output's type.";

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/dtype.hpp"
 #include "op/value.hpp"
@@ -32,6 +33,8 @@ struct ReplayRequest {
   /// The number that the device stored as that element, divided by the scale. Called by several threads at a time.
   std::function<double(std::size_t index)> stored;
   EarlyRounding rounding;
+  /// Elements to look at besides those that are spread over the output: the farthest off.
+  std::vector<std::int64_t> farthest;
   /// What the error of an unrounded sum may be: its second moment, from the sum of the magnitudes of its terms, that of
   /// their squares, and its value.
   std::function<double(double magnitude, double second_moment, double value)> variance;
@@ -42,6 +45,7 @@ struct Replay {
   bool too_few = false;  ///< not shown, but not contradicted either: no bits of so few elements could show it
   double share = 0;      ///< of the elements that were replayed and have the bits that the roundings predict
   std::uint64_t elements = 0, equal = 0;  ///< that were replayed, and those of them that have these bits
+  int slices = 1;                         ///< of k, as the bits say: those that are not empty
   std::string text;                       ///< what was found, as a sentence without its end
 };
 

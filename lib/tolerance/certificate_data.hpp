@@ -21,6 +21,7 @@ struct CertificateData {
   std::vector<double> expected;
   std::vector<float> magnitude;
   std::vector<float> deviation;
+  std::vector<bool> outside;       ///< left to the implementation (op::OutputValues::outside); empty: none is
   std::vector<double> transposed;  ///< what would be there had rows been stored as columns; empty if unknown
 };
 

@@ -63,8 +63,20 @@ FakeValues fake_zeros(const CertificateData& data) {
 }
 
 FakeValues fake_mean(const CertificateData& data) {
-  const double mean = mean_of(data, [](double y) { return y; });
-  return replace_finite(data, [mean](std::size_t, double) { return mean; });
+  const auto has_terms = [&data](std::size_t i, double y) {
+    const bool is_outside = !data.outside.empty() && data.outside[i];
+    return !is_outside && (y != 0 || data.magnitude.empty() || data.magnitude[i] != 0);
+  };
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < data.expected.size(); ++i) {
+    const double y = data.expected[i];
+    if (std::isfinite(y) && has_terms(i, y)) {
+      sum += y;
+      count += 1;
+    }
+  }
+  const double mean = count > 0 ? sum / count : 0;
+  return replace_finite(data, [&](std::size_t i, double y) { return has_terms(i, y) ? mean : y; });
 }
 
 FakeValues fake_sign_flipped(const CertificateData& data) {

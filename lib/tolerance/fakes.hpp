@@ -14,6 +14,8 @@ using FakeValues = std::vector<double>;
 /// The root mean square of the finite values everywhere, also where the reference is not finite; 1 if it is 0.
 [[nodiscard]] FakeValues fake_constant(const CertificateData& data);
 [[nodiscard]] FakeValues fake_zeros(const CertificateData& data);
+/// The mean of the finite values in their place. Zeros without terms stay, and so does what is left to the implementation,
+/// as padding may be.
 [[nodiscard]] FakeValues fake_mean(const CertificateData& data);
 [[nodiscard]] FakeValues fake_sign_flipped(const CertificateData& data);
 /// Every value times `factor`.

@@ -28,6 +28,7 @@
 #include "tolerance/criterion_words.hpp"
 #include "tolerance/output_reduction.hpp"
 #include "verdict/conversion.hpp"
+#include "verdict/farthest_elements.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/product_shortcuts.hpp"
 #include "verdict/slices_overflow.hpp"
@@ -82,6 +83,8 @@ op::Replay replayed(const EvaluationContext& context, const JudgedOperands& oper
     return core::decode(compared.bits_at(index), format) / scale;
   };
   request.rounding = rounding;
+  request.farthest =
+      farthest_elements(expected_values(context, compared.port()).value.span(), compared.port(), request.stored);
   request.variance = [&strict](double magnitude, double second, double value) {
     const double coherent = magnitude > 0 ? value * value / magnitude : 0;
     return strict.var_second * second + strict.var_value * value * value +

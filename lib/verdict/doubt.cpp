@@ -121,6 +121,20 @@ std::string doubt_about_fakes(std::span<const OutputResult> outputs) {
   return any ? "no fake result could be told from the reference, so passing proves little" : "";
 }
 
+std::string doubt_about_groups(std::span<const OutputResult> outputs) {
+  std::uint64_t most = 0;
+  for (const OutputResult& output : outputs) {
+    most = std::max(most, output.statistics.elements);
+  }
+  for (const OutputResult& output : outputs) {
+    const tolerance::Fake* fake = enlarged(output);
+    if (fake != nullptr && fake->within_error && 2 * output.statistics.elements >= most) {
+      return fmt::format("{}: {}, so passing proves little", output.port, fake->detail);
+    }
+  }
+  return {};
+}
+
 std::string doubt_about_size(std::span<const OutputResult> outputs, const OutputResult& main) {
   const tolerance::Fake* fake = enlarged(main);
   if (fake == nullptr || !fake->within_error) {

@@ -30,6 +30,9 @@ namespace numcheck::verdict {
 /// or more would tell them. Empty otherwise.
 [[nodiscard]] std::string doubt_about_size(std::span<const OutputResult> outputs, const OutputResult& main);
 
+/// The same of groups, whose results do not vouch for each other: of any that has at least half as many elements as the largest.
+[[nodiscard]] std::string doubt_about_groups(std::span<const OutputResult> outputs);
+
 /// The run's single products are roundings of no format: what ran is not known, so the error model may be that of something
 /// else. Empty if they are of one, or were not asked for.
 [[nodiscard]] std::string doubt_about_class(const RunResult& run);

@@ -14,6 +14,7 @@
 #include "core/trace.hpp"
 #include "model/expected_class.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/declared_rounding.hpp"
@@ -150,7 +151,9 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   return output;
 }
 
-void decide_status(RunResult& result, const std::vector<op::Port>& ports, const plan::ToleranceSpec& wanted) {
+void decide_status(RunResult& result, const prepare::PreparedCase& prepared) {
+  const std::vector<op::Port>& ports = prepared.ports;
+  const plan::ToleranceSpec& wanted = prepared.c->tolerance;
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
     if (std::string failure = failure_of(output); !failure.empty() && result.status != Status::fail) {
@@ -191,7 +194,9 @@ void decide_status(RunResult& result, const std::vector<op::Port>& ports, const 
           fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port, fake);
     }
   }
-  const std::string of_size = wanted.min_judged == 0.0 ? std::string() : doubt_about_size(result.outputs, main_output);
+  const std::string of_size = wanted.min_judged == 0.0                ? std::string()
+                              : prepared.c->op == &op::grouped_gemm() ? doubt_about_groups(result.outputs)
+                                                                      : doubt_about_size(result.outputs, main_output);
   for (const std::string& doubt : {doubt_about_fakes(result.outputs), of_size, doubt_about_class(result)}) {
     if (result.status == Status::pass && !doubt.empty()) {
       result.status = Status::inconclusive;
@@ -292,7 +297,7 @@ RunResult judged(EvaluationContext& context, const worker::RunReport& run, doubl
   if (!context.gates_only) {
     result.formats = port_formats(prepared, context.host);
   }
-  decide_status(result, prepared.ports, context.prepared->c->tolerance);
+  decide_status(result, prepared);
   result.not_told = not_told(result.outputs);
   if (!context.gates_only) {
     add_pictures(context, run, facts.expected, result);

@@ -151,6 +151,12 @@ class DiagnoseKept(CliTest):
                 done = self.run_cli("diagnose", "--tensors", stripped, *SIM, code=1)
                 self.assertIn("cause     k was split into 4 slices, and their sums were rounded to fp16", done.stdout)
                 self.assertRegex(done.stdout, r"computed again so, \d+ of 1088\s+elements have the same bits")
+                number = max(numbers)
+                numbers[numbers.index(number)] = 1.02 * number
+                whole[slice(*places["d"])] = struct.pack(f"<{m * n}e", *numbers)
+                stripped.write_bytes(whole)
+                done = self.run_cli("diagnose", "--tensors", stripped, *SIM, code=1)
+                self.assertNotIn("cause     k was split", done.stdout, "no slices make one number 2 % larger")
 
     def test_an_exact_leg_is_one_of_small_integers(self):
         case = {"op": "gemm", "mode": "bf16", "backend": "sim", "params": {"m": 96, "n": 128, "k": 1024}, "seed": 9}

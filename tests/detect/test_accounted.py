@@ -151,6 +151,24 @@ class Accounted(PlantsFaults):
                 self.assertEqual(result["status"], "inconclusive")
                 self.assertIn(words, result["reason"])
 
+    def test_groups_do_not_vouch_for_each_other(self):
+        """As a product by itself, the first one hides errors of a tenth."""
+        sizes = {"group_m": "32+48", "group_n": "32+16", "group_k": "96+256"}
+        for planted in (gemm("fp8_e4m3", "activations", m=32, n=32, k=96, params={"trans_b": True}, outlier=10000, drift=100),
+                        case("grouped_gemm", "fp8_e4m3", "activations", {**sizes, "trans_b": True}, outlier=10000, drift=100)):
+            result = self.status(planted)
+            self.assertEqual(result["status"], "inconclusive", result["id"])
+            self.assertIn("is within the predicted error", result["reason"])
+
+    def test_padding_does_not_hide_that_the_rest_is_one_number(self):
+        shape = {"batches": 3, "heads": 2, "sq": 24, "sk": 40, "d": 32}
+        large = {"distribution": "large_mean", "mean": 1000, "sigma": 0.01}
+        for mask in ("none", "padding"):
+            planted = case("attention_fwd", "bf16", "normal", {**shape, "mask": mask}, q=large, k=large, v=large)
+            result = self.status(planted)
+            self.assertEqual(result["status"], "inconclusive", mask)
+            self.assertIn("the same number", result["reason"])
+
     def test_sums_of_large_terms_are_judged(self):
         result = self.status(FP16_SUMS)
         self.assertEqual(result["status"], "pass", result["reason"])

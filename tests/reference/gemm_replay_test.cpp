@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -31,13 +32,14 @@ op::GemmParams shape(std::int64_t k) {
 }
 
 op::Replay replay(GemmProblem problem, const std::vector<double>& d, const op::EarlyRounding& rounding,
-                  Dtype dtype = Dtype::bf16) {
+                  Dtype dtype = Dtype::bf16, std::vector<std::int64_t> farthest = {}) {
   const op::ReferenceRequest request = problem.request();
   return gemm_replay({.params = request.params,
                       .inputs = request.inputs,
                       .dtype = dtype,
                       .stored = [&d](std::size_t index) { return d[index]; },
                       .rounding = rounding,
+                      .farthest = std::move(farthest),
                       .variance = [](double, double second, double) { return 0x1p-48 * second; }});
 }
 
@@ -215,6 +217,46 @@ TEST(GemmReplay, allows_no_row_that_does_not_fit) {
   const op::Replay found = replay(p, with_row(7, 1.004), {.slices = 2});
   EXPECT_FALSE(found.shown);
   EXPECT_NE(found.text.find("too many of them are of row 7 ("), std::string::npos) << found.text;
+}
+
+TEST(GemmReplay, allows_no_element_that_is_further_off_than_slices_make) {
+  for (const std::int64_t length : {64, 8}) {
+    const GemmProblem p = noisy(shape(1024));
+    std::vector<double> d = outputs(p, [&p, length](std::size_t i) {
+      double sums = 0;
+      for (std::int64_t t = 0; t < 1024; t += length) {
+        sums += rn(sum(p, i, t, t + length));
+      }
+      return rn(sums);
+    });
+    const op::EarlyRounding slices{.slices = static_cast<int>(1024 / length)};
+    const auto largest = std::ranges::max_element(d, {}, [](double value) { return std::abs(value); });
+    const auto at = static_cast<std::size_t>(largest - d.begin());
+    const double right = d[at];
+    const op::Replay clean = replay(p, d, slices);
+    EXPECT_TRUE(clean.shown) << clean.text;
+    EXPECT_EQ(clean.slices, slices.slices);
+    d[at] = right * (1 + 0x1p-7);
+    EXPECT_TRUE(replay(p, d, slices).shown) << "a sum may be rounded to the next number";
+    d[at] = rn(1.1 * right);
+    const op::Replay found = replay(p, d, slices);
+    EXPECT_FALSE(found.shown) << found.text;
+    EXPECT_FALSE(found.too_few);
+    EXPECT_NE(found.text.find("is further off than they make any"), std::string::npos) << found.text;
+    EXPECT_FALSE(replay(p, d, {.slices = 1024}).shown) << "nor of any number of slices";
+  }
+}
+
+TEST(GemmReplay, looks_at_the_farthest_elements_of_large_outputs) {
+  op::GemmParams params = shape(64);
+  params.m = params.n = 100;
+  const GemmProblem p = noisy(params);
+  std::vector<double> d = outputs(p, [&p](std::size_t i) { return rn(rn(sum(p, i, 0, 32)) + rn(sum(p, i, 32, 64))); });
+  constexpr std::int64_t kUnseen = 5000;  // of which every third is computed again
+  d[kUnseen] += 4;
+  EXPECT_TRUE(replay(p, d, {.slices = 2}).shown);
+  EXPECT_FALSE(replay(p, d, {.slices = 2}, Dtype::bf16, {kUnseen - 1, kUnseen}).shown);
+  EXPECT_TRUE(replay(p, d, {.slices = 2}, Dtype::bf16, {kUnseen - 1, kUnseen + 1}).shown);
 }
 
 TEST(GemmReplay, is_shown_by_nothing_that_contradicts) {

@@ -92,7 +92,7 @@ std::string render_cases(const json& report, const ConsoleOptions& options) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string status = cases[i].at("status").get<std::string>();
     const Margins margins = margins_of(cases[i]);
-    const std::string tail = fmt::format("{:>8}  {:>8}   #{}", margin_text(margins.arithmetic, margins.without_ratio),
+    const std::string tail = fmt::format("  {:>8}  {:>8}   #{}", margin_text(margins.arithmetic, margins.without_ratio),
                                          margin_text(margins.rounding, margins.without_ratio), names[i]);
     const std::string id = cases[i].at("id").get<std::string>();
     const std::size_t room =
