@@ -76,7 +76,7 @@ void Trials::try_rows(const Evidence& evidence, Stage stage, Rows rows) {
         finish();
         return;
       }
-      if (is_explained(hypothesis, true) || !is_for_now(hypothesis)) {
+      if (is_explained(hypothesis, first_ == nullptr) || !is_for_now(hypothesis)) {
         continue;
       }
       if (first_ == nullptr && stage != Stage::last_resort && Clock::now() > end_of_singles_) {
@@ -213,7 +213,7 @@ void Trials::add_all(const Subject& subject, const Glance& glance, std::vector<H
     core::parallel_for(hypotheses.size(), judge_one);
   }
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    const bool predicts = explanations[i]->passes && !explanations[i]->is_consistent_only;
+    const bool predicts = first_ == nullptr && explanations[i]->passes && !explanations[i]->is_consistent_only;
     if (!is_explained(hypotheses[i], predicts)) {  // by one before it
       take(std::move(hypotheses[i]), *std::move(explanations[i]));
     }

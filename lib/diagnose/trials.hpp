@@ -51,7 +51,8 @@ class Trials {
   /// A row that fails is one less, and says so: with a known cause, its references may not exist.
   static std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence,
                                          std::vector<Explanation>& failed);
-  /// By another one of its family. What only allows for the errors does not stand in the way of what predicts them.
+  /// By another one of its family. What only allows for the errors does not stand in the way of a single cause that
+  /// predicts them.
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis, bool by_what_predicts) const;
   /// Judges them, one on each thread, and takes what is found as if they had been judged one after another; none is left.
   void add_all(const Subject& subject, const Glance& glance, std::vector<Hypothesis>& hypotheses);
