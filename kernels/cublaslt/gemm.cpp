@@ -18,7 +18,6 @@ namespace numcheck::kernels::cublaslt {
 namespace {
 
 constexpr int kMaxAlgorithms = 64;
-constexpr std::size_t kScratchBytes = 256;
 
 /// FP8 kernels need rows, strides and addresses that are multiples of 16 bytes (cuBLAS manual, cublasLtMatmul).
 std::string fp8_obstacle(const Call& call, const op::GemmParams& p, int sm) {

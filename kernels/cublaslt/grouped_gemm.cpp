@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,8 +18,6 @@
 
 namespace numcheck::kernels::cublaslt {
 namespace {
-
-constexpr std::size_t kScratchBytes = 256;
 
 /// A group as a case of `gemm`, which it would be without the others.
 struct GroupCase {
@@ -66,7 +63,8 @@ Products products_of_case(const cublas_support::CublasLt& lt, cuda_support::Cuda
   return products;
 }
 
-void launch(const Products& products, std::span<const GroupPorts> groups, std::byte* workspace, cudaStream_t stream) {
+void enqueue_all(const Products& products, std::span<const GroupPorts> groups, std::byte* workspace,
+                 cudaStream_t stream) {
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (products[i] != nullptr) {
       const cublasLtMatmulHeuristicResult_t& chosen = products[i]->candidates.results.front();
@@ -126,7 +124,7 @@ std::vector<Algorithm> grouped_algorithms(const cublas_support::CublasLt& lt, cu
     for (const GroupPorts& group : in_place ? std::span(groups) : std::span<const GroupPorts>()) {
       cuda_support::copy_addend(group.memory(), device.stream());
     }
-    return device.timed([&] { kernels::cublaslt::launch(*products, groups, workspace, device.stream()); });
+    return device.timed([&] { enqueue_all(*products, groups, workspace, device.stream()); });
   };
   return {std::move(algorithm)};
 }

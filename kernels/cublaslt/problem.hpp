@@ -1,6 +1,7 @@
 // One matrix product in cuBLASLt's terms: descriptors, layouts, alignments.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +18,9 @@ namespace numcheck::kernels::cublaslt {
 
 /// "GELU_BIAS": the library's name for the epilogue; empty if there is none.
 [[nodiscard]] std::string_view epilogue_name(const op::GemmParams& params) noexcept;
+
+/// Bytes of the device memory that stands in for operands while the heuristic is asked.
+inline constexpr std::size_t kScratchBytes = 256;
 
 /// Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T, and a row-major matrix read as column-major is its
 /// transpose: so the library's A is our B, its B our A, its m our n, and nothing is copied. Transposition flags stay

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/criterion.hpp"
+#include "report/finding_members.hpp"
 #include "report/metric_members.hpp"
 #include "report/picture_members.hpp"
 #include "report/wrong_member.hpp"
@@ -95,65 +96,6 @@ const Members<tolerance::Certificate>& certificate_members() {
       {"fakes", described(list_of(rule_of(fake_members())), "wrong outputs that the gates were tried on"),
        [](const Certificate& certificate) { return list_of(fake_members(), certificate.fakes); }}};
   return members;
-}
-
-const Members<op::Finding>& finding_members() {
-  using op::Finding;
-  static const Members<Finding> members = {
-      {"name", text("the op's own statistic"), &at<&Finding::name>},
-      {"measured", real("the statistic; of a diagnosis, the share of the squared error that it explains"),
-       &at<&Finding::measured>},
-      {"text", text("what it means"), &at<&Finding::text>}};
-  return members;
-}
-
-json values_json(const op::SeriesColumn& column) {
-  json values = json::array();
-  for (const double value : column.values) {
-    values.push_back(number(value));
-  }
-  return values;
-}
-
-const Members<op::SeriesColumn>& series_members() {
-  using op::SeriesColumn;
-  static const Members<SeriesColumn> members = {
-      {"name", text("of the column"), &at<&SeriesColumn::name>},
-      {"unit", text("columns of one unit are plotted together; empty: not plotted"), &at<&SeriesColumn::unit>},
-      {"doc", text("what it says"), &at<&SeriesColumn::doc>},
-      {"values", described(list_of(ref("number")), "one for each row; NaN: it has none"), &values_json}};
-  return members;
-}
-
-json series_json(const op::Series& series) {
-  json list = json::array();
-  std::ranges::transform(series, std::back_inserter(list),
-                         [](const op::SeriesColumn& column) { return object_of(series_members(), column); });
-  return list;
-}
-
-/// A diagnosis names a cause, and a statistic over steps has a series; other findings do not have the members.
-json finding_rule() {
-  json rule = rule_of(finding_members());
-  rule["properties"]["cause"] = text("what is wrong, in words that equal faults share");
-  rule["properties"]["series"] = described(list_of(rule_of(series_members())),
-                                           "the statistic step by step, where the case has steps: columns of equal "
-                                           "length, of which the first has the steps' numbers");
-  return rule;
-}
-
-json findings_json(const OutputSource& source) {
-  json list = json::array();
-  for (const op::Finding& finding : source.output->findings) {
-    json& object = list.emplace_back(object_of(finding_members(), finding));
-    if (!finding.cause.empty()) {
-      object["cause"] = finding.cause;
-    }
-    if (!finding.series.empty()) {
-      object["series"] = series_json(finding.series);
-    }
-  }
-  return list;
 }
 
 const Members<metric::Opinion>& opinion_members() {
@@ -328,7 +270,7 @@ const Members<OutputSource>& output_members() {
        described(list_of(criterion_rule()), "the gates, in order; the first that is not ok names the failure"),
        &criteria_json},
       {"findings", described(list_of(finding_rule()), "statistics of the op's own, and causes of a failure"),
-       &findings_json},
+       [](const S& s) { return findings_json(s.output->findings); }},
       {"error_over_limit", real("measured / limit of the tightest gate"),
        [](const S& s) { return number(tolerance::tightest(s.output->criteria)); }},
       {"certificate", described(rule_of(certificate_members()), "whether passing proves something"),

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "verdict/root_mean_square.hpp"
+
 namespace numcheck::verdict {
 namespace {
 
@@ -32,14 +34,6 @@ class Largest {
   static constexpr std::ranges::greater kSmallestFirst = {};
   std::vector<std::pair<double, std::int64_t>> kept_;  // a heap
 };
-
-double root_mean_square(std::span<const double> row) {
-  double squares = 0;
-  for (const double value : row) {
-    squares += std::isfinite(value) ? value * value : 0;
-  }
-  return row.empty() ? 0 : std::sqrt(squares / static_cast<double>(row.size()));
-}
 
 }  // namespace
 

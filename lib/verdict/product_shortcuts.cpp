@@ -12,6 +12,7 @@
 #include "core/dtype.hpp"
 #include "op/grouped_gemm.hpp"
 #include "tolerance/output_reduction.hpp"
+#include "verdict/root_mean_square.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -41,14 +42,6 @@ struct Rest {
     return square == 0 || ulp == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(variance) / ulp;
   }
 };
-
-double root_mean_square(std::span<const double> values) {
-  double squares = 0;
-  for (const double value : values) {
-    squares += std::isfinite(value) ? value * value : 0;
-  }
-  return values.empty() ? 0 : std::sqrt(squares / static_cast<double>(values.size()));
-}
 
 std::string_view epilogue_name(const model::DeclaredRounding& declared) {
   return !declared.gelu ? "bias" : declared.bias ? "bias and gelu" : "gelu";
