@@ -1,12 +1,15 @@
 #include "reference/gemm_replay.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +54,11 @@ class RunningSums {
       sums.second += product * product;
       sums_[static_cast<std::size_t>(t) + 1] = sums;
     }
+  }
+
+  /// Of all products: their sum, that of their magnitudes, and that of their squares.
+  [[nodiscard]] std::array<double, 3> whole() const {
+    return {sums_.back().value, sums_.back().magnitude, sums_.back().second};
   }
 
   [[nodiscard]] Sum of(const Slice& slice) const {
@@ -175,20 +183,48 @@ class Replays {
                        index % g_.shape.n);
   }
 
-  /// Of every element, of every way.
+  /// Of every element, of every way. Where rows or columns are equal, so are elements and their roundings: they count once.
   [[nodiscard]] std::vector<std::vector<Count>> count(const std::vector<Way>& ways,
                                                       const std::vector<std::int64_t>& elements) const {
     constexpr std::size_t kPerTask = 32;
     const ElementReplay replay(request_, g_);
     std::vector<std::vector<Count>> counts(elements.size());
+    std::vector<Fingerprint> fingerprints(elements.size());
     core::parallel_chunks(elements.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
       RunningSums sums(request_, g_);
       for (std::size_t i = begin; i < end; ++i) {
         sums.load(elements[i]);
-        counts[i] = count_element(replay, sums, elements[i], ways);
+        const ElementParts parts = addends_of(elements[i]);
+        fingerprints[i] = fingerprint(sums, parts, elements[i]);
+        counts[i] = count_element(replay, sums, parts, stored(elements[i]), elements[i], ways);
       }
     });
+    std::set<Fingerprint> seen;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (!seen.insert(fingerprints[i]).second) {
+        counts[i].assign(ways.size(), Count{});
+      }
+    }
     return counts;
+  }
+
+  /// What only equal elements share: sums of their products, addends, and what was stored.
+  using Fingerprint = std::array<std::uint64_t, 6>;
+
+  [[nodiscard]] Fingerprint fingerprint(const RunningSums& sums, const ElementParts& parts, std::int64_t index) const {
+    const std::array<double, 3> whole = sums.whole();
+    return std::bit_cast<Fingerprint>(
+        std::array<double, 6>{whole[0], whole[1], whole[2], parts.addend.value, parts.bias.value, stored(index)});
+  }
+
+  [[nodiscard]] double stored(std::int64_t index) const { return request_.stored(static_cast<std::size_t>(index)); }
+
+  /// All parts but the slices.
+  [[nodiscard]] ElementParts addends_of(std::int64_t index) const {
+    ElementParts parts;
+    parts.addend = g_.c == nullptr ? Sum{} : in_fp32(g_.c_scale, g_.c[index]);
+    parts.bias = g_.bias == nullptr ? Sum{} : in_fp32(g_.bias_scale, g_.bias[index % g_.shape.n]);
+    return parts;
   }
 
   [[nodiscard]] static std::vector<Count> total(const std::vector<std::vector<Count>>& counts) {
@@ -201,13 +237,10 @@ class Replays {
     return sums;
   }
 
-  [[nodiscard]] std::vector<Count> count_element(const ElementReplay& replay, const RunningSums& sums,
-                                                 std::int64_t index, const std::vector<Way>& ways) const {
+  [[nodiscard]] static std::vector<Count> count_element(const ElementReplay& replay, const RunningSums& sums,
+                                                        ElementParts parts, double got, std::int64_t index,
+                                                        const std::vector<Way>& ways) {
     std::vector<Count> counts;
-    const double got = request_.stored(static_cast<std::size_t>(index));
-    ElementParts parts;
-    parts.addend = g_.c == nullptr ? Sum{} : in_fp32(g_.c_scale, g_.c[index]);
-    parts.bias = g_.bias == nullptr ? Sum{} : in_fp32(g_.bias_scale, g_.bias[index % g_.shape.n]);
     const Partition* loaded = nullptr;
     for (std::size_t w = 0; w < ways.size(); ++w) {
       if (ways[w].partition != loaded) {

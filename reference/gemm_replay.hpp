@@ -8,7 +8,8 @@ namespace numcheck::reference {
 /// Computes up to 4096 elements from all over D again (fewer of long sums, at least 256), in doubles, but for the declared
 /// roundings. How k is cut and in which order slices, C and bias are added is not declared: all plausible ways are tried
 /// (gemm_slices.hpp, Scheme) on some elements, and the best few on all of them. Where the device's own sums may be off by
-/// more than their distance to the boundary between two numbers, other bits are expected, too, and counted:
+/// more than their distance to the boundary between two numbers, other bits are expected, too, and counted. Of elements whose
+/// rows or columns are equal, and which have the same bits, only one counts, since what one does they all do:
 ///
 ///   expected   sum of the probabilities that an element is rounded otherwise
 ///   other      elements with other bits than predicted, of n

@@ -45,11 +45,6 @@ double beyond(double distance, double variance) {
   return 0.5 * std::erfc(distance / std::sqrt(2 * variance));
 }
 
-bool is_power_of_two(double x) {
-  int exponent = 0;
-  return std::abs(std::frexp(x, &exponent)) == 0.5;
-}
-
 }  // namespace
 
 Sum in_fp32(double factor, double value) {
@@ -105,7 +100,8 @@ std::vector<Scheme> schemes_of(const op::EarlyRounding& rounding, const GemmOper
   for (const Scheme& reduction : reductions) {
     for (const bool late : {false, true}) {
       for (const bool with_bias : {false, true}) {
-        const bool late_matters = !is_power_of_two(g.product_scale) && !reduction.addend_first && !reduction.bias_first;
+        // Powers of two, too: slices may be subnormal before them or after.
+        const bool late_matters = std::abs(g.product_scale) != 1 && !reduction.addend_first && !reduction.bias_first;
         if ((!late || late_matters) && (!with_bias || bias_may_come_early)) {
           Scheme scheme = reduction;
           scheme.scaled_late = late;

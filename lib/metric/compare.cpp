@@ -121,6 +121,16 @@ void add_flips(const PassResult& pass, const CompareInput& input, const RowScan*
   out.slope_flip_step = ratio(largest_of(sums.step), b);
 }
 
+/// Of an FP32 output, whose equal results have equal errors: known where a slope is more than what independent errors leave.
+void add_repeats(const CompareInput& input, const RowScan* scan, Statistics& out) {
+  const double errors = std::fabs(out.slope) * std::sqrt(out.signal * static_cast<double>(out.counted()));
+  if (!out.flip_rate && errors > 1) {
+    out.repeats = scan != nullptr       ? scan->repeats()
+                  : input.known_repeats ? *input.known_repeats
+                                        : repeats_of(input.expected);
+  }
+}
+
 /// How many elements of a block are rounded as one: rows may hardly differ. model.rounding_copies, which is for the worst case,
 /// counts where the scatter of rows does not show that.
 double repeats_of_rows(const CompareInput& input) {
@@ -338,6 +348,7 @@ Statistics compare(const CompareInput& given) {
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
   add_flips(pass, input, scan, out);
+  add_repeats(input, scan, out);
   if (!input.row_slopes.empty()) {
     out.block = block_slope(input, setup, repeats_of_rows(input));
   }

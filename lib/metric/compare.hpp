@@ -198,7 +198,8 @@ struct Statistics {
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
 
   std::array<Flips, 3> flips{};  ///< G4; those of a width have those of smaller ones, too
-  double repeats = 1;            ///< of results that are rounded alike, see repeats.hpp; known where any is not RN(y)
+  /// Of results that are rounded alike, see repeats.hpp; known where any is not RN(y), and in FP32 where there is a slope.
+  double repeats = 1;
 
   std::array<Lattice, 3> lattices{};  ///< counts are 0 where the model does not know the spacing of correct results
 

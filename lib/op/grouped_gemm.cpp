@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <span>
@@ -265,6 +266,10 @@ std::optional<Product> product_behind(const Op& op, const Params& params, std::s
   const std::size_t group = group_port(output).group;
   return Product{products_of(from_params<GroupedGemmParams>(params)).at(group), name_in_group("a", group),
                  name_in_group("b", group), name_in_group("c", group), output};
+}
+
+double scale_of_sums(const GemmParams& product, std::span<const Operand> operands) {
+  return std::abs(product.alpha) * operand_named(operands, "a").scale * operand_named(operands, "b").scale;
 }
 
 const Op& grouped_gemm() {

@@ -100,6 +100,9 @@ struct Product {
 [[nodiscard]] std::vector<Operand> operands_behind(const Op& op, std::span<const Operand> operands,
                                                    std::string_view output);
 
+/// |alpha sA sB|, by which the sums of such a product are multiplied.
+[[nodiscard]] double scale_of_sums(const GemmParams& product, std::span<const Operand> operands);
+
 /// The descriptor of `grouped_gemm`.
 [[nodiscard]] const Op& grouped_gemm();
 

@@ -98,21 +98,25 @@ inline Flushable rounded_to(const Flushable& x, core::Dtype dtype) {
 }
 
 /// In any order. Only partial sums with a term below 2^-102 can be subnormal: any others are multiples of 2^-125. Each such
-/// term can so be lost once more.
+/// term can so be lost once more, with a partial sum that is subnormal and no larger than all terms together.
 template <>
 class Sum<Flushable> {
  public:
   void add(const Flushable& term) {
     constexpr double kSmall = 0x1p-102;
     value_.add(term.y);
-    lost_ += term.lost + (term.y != 0 && std::fabs(term.y) - term.lost < kSmall ? kFlush : 0);
+    lost_ += term.lost;
+    magnitude_ += std::fabs(term.y) + term.lost;
+    small_ += term.y != 0 && std::fabs(term.y) - term.lost < kSmall ? 1 : 0;
     may_be_nan_ = may_be_nan_ || term.may_be_nan;
   }
-  [[nodiscard]] Flushable result() const { return detail::stored(value_.result(), lost_, may_be_nan_); }
+  [[nodiscard]] Flushable result() const {
+    return detail::stored(value_.result(), lost_ + small_ * std::min(kFlush, magnitude_), may_be_nan_);
+  }
 
  private:
   Sum<double> value_;
-  double lost_ = 0;
+  double lost_ = 0, magnitude_ = 0, small_ = 0;
   bool may_be_nan_ = false;
 };
 

@@ -15,16 +15,18 @@ constexpr double kRoundingVariance = 0.18;
 
 }  // namespace
 
-model::ErrorModel with_output_reduction(model::ErrorModel model, int slices) {
+model::ErrorModel with_output_reduction(model::ErrorModel model, int slices, double scale) {
   const core::DtypeInfo& format = core::dtype_info(model.output);
   const double u = format.unit_roundoff;
   const double variance = kRoundingVariance * u * u;
   const double count = slices;
+  const double spacing = std::max(1.0, scale) * format.min_subnormal;
   model.bound_magnitude += u * (count + 1);
-  model.bound_absolute += (count + 1) * format.min_subnormal / 2;
+  model.bound_absolute += (count + 1) * spacing / 2;
   model.var_second += variance * (1 + count / 6);
   model.var_value += variance * (1 + count / 3);
   model.var_magnitude += model.cancelled * model.cancelled * variance * (1 + count / 3);
+  model.var_absolute += (count + 1) * spacing * spacing / 12;
   if (std::isinf(model.slope_slack)) {  // operands that repeat: slices may be alike, and so may their errors
     model.var_magnitude = std::max(model.var_magnitude, std::pow(model.bound_magnitude / model.kappa, 2));
   }

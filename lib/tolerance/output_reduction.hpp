@@ -9,13 +9,15 @@ namespace numcheck::tolerance {
 /// running sum again after each addition (cuBLASLt reduction schemes OUTPUT_TYPE and INPLACE, in any order). With u the
 /// unit roundoff of the output's format and s_t the running sums:
 ///
-///   B + u (slices + 1) A,    V + 0.18 u^2 [ (S2 + y^2) + slices (S2/6 + y^2/3) ]
+///   B + (slices + 1) (u A + h/2),    V + 0.18 u^2 [ (S2 + y^2) + slices (S2/6 + y^2/3) ] + (slices + 1) h^2/12
 ///
 /// where the first term is the slices' own rounding, the second sum_t s_t^2 for slices like random ones (the bridge
 /// formula that the FP32 chain uses). Slices of operands that repeat may all have the same error: then V is such that an
 /// element at its bound just meets the limit of G2, as in gemm_error_model. 0.18 u^2 is the variance of rounding a
-/// log-uniform value to nearest. If other terms of y may cancel the sum, y^2 becomes y^2 + (cancelled A)^2.
-[[nodiscard]] model::ErrorModel with_output_reduction(model::ErrorModel model, int slices);
+/// log-uniform value to nearest. If other terms of y may cancel the sum, y^2 becomes y^2 + (cancelled A)^2. h is the distance of
+/// the format's subnormal numbers, times `scale` = |alpha sA sB| if that is more than 1: slices may be multiplied by it before or
+/// after they are rounded.
+[[nodiscard]] model::ErrorModel with_output_reduction(model::ErrorModel model, int slices, double scale);
 
 /// That model where such sums may overflow in the output's format, before they are multiplied by `scale` = |alpha sA sB|: NaN and
 /// infinities prove nothing then in elements whose A reaches the largest number of the format. That is still wrong, but explained.

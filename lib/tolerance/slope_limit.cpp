@@ -20,7 +20,8 @@ double count(std::uint64_t n) {
 
 constexpr double kErrors = 5;  ///< standard errors of a slope
 
-/// What the predicted errors leave of a slope: if all of a row or column are the same, or each is independent.
+/// What the predicted errors leave of a slope: if all of a row or column are the same, or each result's is independent; equal
+/// results have equal errors.
 struct PredictedSlope {
   double alike, independent;
 };
@@ -30,7 +31,9 @@ struct PredictedSlope {
 PredictedSlope predicted_slope(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
   const double copies = std::sqrt(model.slope_copies);
   if (!narrow) {
-    return {kErrors * copies * s.slope_predicted_se, kErrors * copies / std::sqrt(s.signal * count(s.counted()))};
+    const double independent = kErrors * copies * std::sqrt(s.repeats / (s.signal * count(s.counted())));
+    const double equal = s.repeats > 1 && s.signal > 0 ? independent : 0;
+    return {std::max(kErrors * copies * s.slope_predicted_se, equal), independent};
   }
   // Rows that are rounded alike flip together; that they lie at the same distances from boundaries is in the drift.
   const double repeats = s.repeats * model.slope_copies / std::max(model.slope_copies, model.rounding_copies);

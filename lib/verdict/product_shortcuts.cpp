@@ -68,8 +68,9 @@ Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const Evalu
   const double rms = bytes == 2 ? root_mean_square(expected_values(context, port).value.span()) : 0;
   Shortcuts all;
   if (bytes < 4 && declared.slices > 1) {
-    all.others.push_back({[slices = declared.slices](model::ErrorModel model) {
-                            return tolerance::with_output_reduction(std::move(model), slices);
+    const double scale = product.has_value() ? op::scale_of_sums(product->params, operands) : 1;
+    all.others.push_back({[slices = declared.slices, scale](model::ErrorModel model) {
+                            return tolerance::with_output_reduction(std::move(model), slices, scale);
                           },
                           fmt::format("{} slices of k are added in {}, as the library declares", declared.slices, name),
                           op::EarlyRounding{.slices = declared.slices}});

@@ -2,25 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "op/known_cause.hpp"
 #include "tolerance/output_reduction.hpp"
 
 namespace numcheck::verdict {
 namespace {
 
-/// The products of the output's elements, one after the other.
+/// The products of the output's elements, one after the other; of a group, those of its product.
 class Products {
  public:
-  explicit Products(const EvaluationContext& context)
-      : p_(op::from_params<op::GemmParams>(context.prepared->c->params)),
-        a_(op::operand_named(context.prepared->rounding->operands, "a").data),
-        b_(op::operand_named(context.prepared->rounding->operands, "b").data) {}
+  Products(const op::GemmParams& params, std::span<const op::Operand> operands)
+      : p_(params),
+        a_(op::operand_named(operands, "a").data),
+        b_(op::operand_named(operands, "b").data),
+        scale_(op::scale_of_sums(params, operands)) {}
+
+  /// By which sums of products are multiplied.
+  [[nodiscard]] double scale() const noexcept { return scale_; }
 
   /// The largest magnitude of a sum of neighbouring products: of some range of k.
   [[nodiscard]] double largest_range(std::int64_t element) const {
@@ -40,15 +48,15 @@ class Products {
  private:
   op::GemmParams p_;
   const double *a_, *b_;
+  double scale_;
 };
 
 /// Whether every element that is NaN or infinite, of some of them, has a range of k whose sum is beyond the format: a slice is
-/// one. `scale` may be multiplied by before or after.
-bool may_all_overflow(const EvaluationContext& context, const ComparedPort& compared, double scale) {
+/// one. The scale may be multiplied by before or after.
+bool may_all_overflow(const EvaluationContext& context, const ComparedPort& compared, const Products& products) {
   constexpr std::size_t kMost = 1024;
   constexpr double kMargin = 0.99;  // of roundings
   const core::DtypeInfo& format = core::dtype_info(compared.port().dtype);
-  const Products products(context);
   const op::Sample& sample = context.group->sample;
   const std::span<const double> expected = expected_values(context, compared.port()).value.span();
   const std::size_t stride = 1 + expected.size() / (std::size_t{1} << 20);
@@ -60,7 +68,7 @@ bool may_all_overflow(const EvaluationContext& context, const ComparedPort& comp
       continue;
     }
     ++seen;
-    if (!(products.largest_range(element) * std::max(1.0, scale) >= kMargin * format.max_finite)) {
+    if (!(products.largest_range(element) * std::max(1.0, products.scale()) >= kMargin * format.max_finite)) {
       return false;
     }
   }
@@ -74,14 +82,14 @@ bool slices_overflow(const EvaluationContext& context, const ComparedPort& compa
   if (compared.port().dtype != core::Dtype::fp16) {
     return false;
   }
-  double scale = std::abs(op::from_params<op::GemmParams>(context.prepared->c->params).alpha);
-  for (const std::string_view port : {"a", "b"}) {
-    scale *= op::operand_named(context.prepared->rounding->operands, port).scale;
-  }
-  const model::ErrorModel overflowing = tolerance::with_overflowing_slices(model, scale);
+  const op::Op& op = *context.prepared->c->op;
+  const std::string_view port = compared.port().name;
+  const std::vector<op::Operand> operands = op::operands_behind(op, context.prepared->rounding->operands, port);
+  const Products products(op::product_behind(op, context.group->params, port).value().params, operands);
+  const model::ErrorModel overflowing = tolerance::with_overflowing_slices(model, products.scale());
   const auto entry = compare_output(context, compared, overflowing);
   const auto criteria = tolerance::judge(entry->statistics, overflowing, facts, context.prepared->c->tolerance);
-  return std::ranges::all_of(criteria, &tolerance::Criterion::ok) && may_all_overflow(context, compared, scale);
+  return std::ranges::all_of(criteria, &tolerance::Criterion::ok) && may_all_overflow(context, compared, products);
 }
 
 op::Finding slices_overflow_finding(std::string_view port, int slices) {

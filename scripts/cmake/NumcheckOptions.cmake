@@ -21,7 +21,8 @@ target_compile_options(numcheck_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wnon-virtual-dtor;-Wno-missing-field-initializers>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TE_NUMCHECK_WERROR}>>:-Werror>
   # These come from the optimiser and are wrong about std::string, std::variant and JSON objects in g++ 12 and 13.
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overread>)
 
 # For libraries whose messages name the source file of a failed call: without the map, the binary would carry the folder in
 # which it was built. tests/packaging.cmake checks that none does.

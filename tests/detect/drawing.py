@@ -28,8 +28,9 @@ class Clean:
     cudnn_limits: collections.abc.Callable = None
     # the same for products with kernels in between
     unfused_limits: collections.abc.Callable = None
-    # the same for cuBLAS
+    # the same for cuBLAS, and for cuBLASLt
     cublas_limits: collections.abc.Callable = None
+    cublaslt_limits: collections.abc.Callable = None
     # Backends whose warnings are no false alarms: the library rounds early, and declares it.
     may_warn: tuple = ()
     # The limits are also those of cases that a library accepts and gets wrong.
@@ -71,7 +72,8 @@ class Clean:
     def limits(self, backend):
         if backend.startswith("transformer_engine"):
             return self.te_limits
-        return {"cudnn": self.cudnn_limits, "unfused": self.unfused_limits, "cublas": self.cublas_limits}.get(backend)
+        return {"cudnn": self.cudnn_limits, "unfused": self.unfused_limits, "cublas": self.cublas_limits,
+                "cublaslt": self.cublaslt_limits}.get(backend)
 
     def inputs(self, rng, backend, mode):
         inputs = distribution(rng)

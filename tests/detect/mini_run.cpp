@@ -10,11 +10,13 @@
 #include "op/attention_bwd.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "prepare/group.hpp"
 #include "reference/references.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
+#include "tolerance/grouped_gemm_model.hpp"
 #include "verdict/evaluate.hpp"
 #include "worker/plain_block.hpp"
 
@@ -24,6 +26,10 @@ namespace {
 prepare::Catalog catalog() {
   static const std::vector<prepare::CatalogRow> rows = {
       {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {{.name = "sim"}}},
+      {&op::grouped_gemm(),
+       reference::grouped_gemm_reference(),
+       &tolerance::grouped_gemm_error_model,
+       {{.name = "sim"}}},
       {&op::attention_fwd(),
        reference::attention_fwd_reference(),
        &tolerance::attention_error_model,
@@ -41,8 +47,9 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
                            const std::optional<model::DeclaredRounding>& rounding) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
-    static const std::array<const kernels::Binding*, 3> bindings = {
-        &kernels::sim::gemm(), &kernels::sim::attention_fwd(), &kernels::sim::attention_bwd()};
+    static const std::array<const kernels::Binding*, 4> bindings = {
+        &kernels::sim::gemm(), &kernels::sim::grouped_gemm(), &kernels::sim::attention_fwd(),
+        &kernels::sim::attention_bwd()};
     backend = kernels::sim::make_backend(sm, bindings);
   }
   constexpr double kNoLimit = 1e18;

@@ -11,6 +11,7 @@
 #include "data/distribution.hpp"
 #include "mini_run.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::detect {
 namespace {
@@ -79,6 +80,28 @@ TEST(Slices, that_are_declared_and_rounded_are_warnings) {
         }
       }
       EXPECT_EQ(sliced, 2);
+    }
+  }
+}
+
+plan::Case fp16_case(double sigma, const op::GemmParams& p) {
+  plan::Case c = make_case("fp16", p);
+  c.inputs.common.params = {sigma};
+  plan::identify(c);
+  return c;
+}
+
+// FP16 numbers below 2^-14 are evenly spaced: a slice errs as much as the sum.
+TEST(Slices, of_subnormal_numbers_are_warnings_too) {
+  for (const op::GemmParams& p : {product(200), product(1024), scaled(product(512), 3), scaled(product(512), 0.125)}) {
+    for (const double sigma : {0x1p-10, 0x1p-12}) {
+      for (const verdict::RunResult& result : run(fp16_case(sigma, p), "")) {
+        EXPECT_EQ(result.status, result.run.rounding.slices > 1 ? verdict::Status::warn : verdict::Status::pass)
+            << result.run.label << ' ' << p.k << ' ' << p.alpha << ' ' << sigma << ": " << result.failing;
+      }
+      for (const verdict::RunResult& result : run(fp16_case(sigma, p), "perturb_all=0.02")) {
+        EXPECT_EQ(result.status, verdict::Status::fail) << result.run.label << ' ' << p.k << ' ' << sigma;
+      }
     }
   }
 }
@@ -160,7 +183,6 @@ plan::Case tiny(std::int64_t m, std::int64_t n, std::uint64_t seed) {
   return c;
 }
 
-/// Outputs of so few elements do not have the bits that would show how they were added.
 /// A finding of that name; null if there is none.
 const op::Finding* finding_named(const verdict::RunResult& result, std::string_view name) {
   for (const verdict::OutputResult& output : result.outputs) {
@@ -172,18 +194,11 @@ const op::Finding* finding_named(const verdict::RunResult& result, std::string_v
   return nullptr;
 }
 
-plan::Case scaled_up(double sigma, const op::GemmParams& p) {
-  plan::Case c = make_case("fp16", p);
-  c.inputs.common.params = {sigma};
-  plan::identify(c);
-  return c;
-}
-
 // A NaN for a finite product is wrong however it came about, but it is known how.
 TEST(Slices, that_overflow_are_wrong_and_named) {
   for (const auto& [sigma, alpha] : {std::pair(40.0, 1.0), std::pair(100.0, 1.0), std::pair(100.0, 0.01)}) {
     int overflowing = 0;
-    for (const verdict::RunResult& result : run(scaled_up(sigma, scaled(product(1508), alpha)), "")) {
+    for (const verdict::RunResult& result : run(fp16_case(sigma, scaled(product(1508), alpha)), "")) {
       if (result.run.rounding.slices > 1) {
         EXPECT_EQ(result.status, verdict::Status::fail) << sigma << ' ' << result.run.label;
         const op::Finding* finding = finding_named(result, "slices_overflow");
@@ -201,10 +216,32 @@ TEST(Slices, that_overflow_are_wrong_and_named) {
 TEST(Slices, that_cannot_overflow_explain_no_nan) {
   for (const double sigma : {3.0, 20.0}) {  // all magnitudes add up to more than 65504 of the latter
     for (const char* fault : {"nan_written", "inf_written", "all_nan"}) {
-      for (const verdict::RunResult& result : run(scaled_up(sigma, product(1024)), fault)) {
+      for (const verdict::RunResult& result : run(fp16_case(sigma, product(1024)), fault)) {
         EXPECT_EQ(result.status, verdict::Status::fail);
         EXPECT_EQ(finding_named(result, "slices_overflow"), nullptr)
             << fault << ' ' << sigma << ' ' << result.run.label;
+      }
+    }
+  }
+}
+
+TEST(Slices, of_groups_that_cannot_overflow_explain_no_nan) {
+  for (const double sigma : {1.0, 30.0}) {
+    op::GroupedGemmParams p;
+    p.groups = 2;
+    p.m = "40+30";
+    p.n = "50";
+    p.k = "16+1508";  // of which only the second can overflow
+    plan::Case c = fp16_case(sigma, product(1));
+    c.op = &op::grouped_gemm();
+    c.params = op::to_params(p);
+    plan::identify(c);
+    for (const verdict::RunResult& result : run(c, "nan_written", model::DeclaredRounding{.slices = 4})) {
+      EXPECT_EQ(result.status, verdict::Status::fail) << result.failing;
+      for (const verdict::OutputResult& output : result.outputs) {
+        const auto named = std::ranges::find(output.findings, "slices_overflow", &op::Finding::name);
+        EXPECT_TRUE(named == output.findings.end() || (sigma > 1 && output.port == "d1"))
+            << output.port << ' ' << sigma;
       }
     }
   }

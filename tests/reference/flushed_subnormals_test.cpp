@@ -127,5 +127,23 @@ TEST(FlushedSubnormals, components_along_a_row_that_are_lost_are_named) {
   EXPECT_EQ(cause_of_lost(0x1p-40), "") << "2^-121 is a normal number";
 }
 
+// Two of the smallest numbers: what is lost of their mean is no more than they are, and so is 1.5e-5 beside beta.
+TEST(FlushedSubnormals, tiny_numbers_that_a_huge_gamma_shows_are_named) {
+  const auto cause_of_y = [](double y) {
+    const testing::Problem problem = testing::problem_of(testing::rows_of<op::LayernormFwdParams>(1, 2, 1e-3));
+    const testing::Inputs row = {{"x", {0x1p-149, -0x1p-149}}, {"gamma", {1, 0x1.fffffep127}}, {"beta", {0, 0.875}}};
+    const op::Values values = testing::evaluate(problem, row);
+    EXPECT_NEAR(values.outputs[0].value[1], 0.875 - 1.5e-5, 1e-6);
+    const std::vector<double> stored = {0, y};
+    const op::Delivered delivered{.port = "y", .value = stored};
+    const op::Sample all;
+    const std::vector<op::Finding> findings = problem.reference.diagnose(
+        {&problem.params, testing::operands_of(problem, row), &values, {&delivered, 1}, &all});
+    return findings.empty() ? "" : findings.front().cause;
+  };
+  EXPECT_EQ(cause_of_y(0.875), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_y(0.876), "") << "more than they are";
+}
+
 }  // namespace
 }  // namespace numcheck::reference

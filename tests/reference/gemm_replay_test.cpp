@@ -32,7 +32,7 @@ op::GemmParams shape(std::int64_t k) {
 }
 
 op::Replay replay(GemmProblem problem, const std::vector<double>& d, const op::EarlyRounding& rounding,
-                  Dtype dtype = Dtype::bf16, std::vector<std::int64_t> farthest = {}) {
+                  Dtype dtype = Dtype::bf16, std::vector<std::int64_t> farthest = {}, double variance = 0x1p-48) {
   const op::ReferenceRequest request = problem.request();
   return gemm_replay({.params = request.params,
                       .inputs = request.inputs,
@@ -40,7 +40,7 @@ op::Replay replay(GemmProblem problem, const std::vector<double>& d, const op::E
                       .stored = [&d](std::size_t index) { return d[index]; },
                       .rounding = rounding,
                       .farthest = std::move(farthest),
-                      .variance = [](double, double second, double) { return 0x1p-48 * second; }});
+                      .variance = [variance](double, double second, double) { return variance * second; }});
 }
 
 /// The sum of some products of an element.
@@ -257,6 +257,23 @@ TEST(GemmReplay, looks_at_the_farthest_elements_of_large_outputs) {
   EXPECT_TRUE(replay(p, d, {.slices = 2}).shown);
   EXPECT_FALSE(replay(p, d, {.slices = 2}, Dtype::bf16, {kUnseen - 1, kUnseen}).shown);
   EXPECT_TRUE(replay(p, d, {.slices = 2}, Dtype::bf16, {kUnseen - 1, kUnseen + 1}).shown);
+}
+
+TEST(GemmReplay, counts_elements_of_equal_rows_once) {
+  GemmProblem p = noisy(shape(128));
+  for (std::size_t i = 128; i < p.a.size(); ++i) {
+    p.a[i] = p.a[i - 128];
+  }
+  std::vector<double> d = outputs(p, [&p](std::size_t i) { return rn(rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))); });
+  const auto found = [&] { return replay(p, d, {.slices = 2}, Dtype::bf16, {}, 0x1p-28); };
+  EXPECT_EQ(found().elements, 40U);
+  for (std::size_t i = 3; i < d.size(); i += 40) {
+    d[i] *= 1 + 0x1p-7;
+  }
+  EXPECT_TRUE(found().shown) << "a sum that goes otherwise does so in all rows: " << found().text;
+  EXPECT_EQ(found().equal, 39U);
+  d[7] *= 1 + 0x1p-7;
+  EXPECT_EQ(found().elements, 41U) << "not if other bits were stored";
 }
 
 TEST(GemmReplay, is_shown_by_nothing_that_contradicts) {

@@ -100,8 +100,17 @@ def avoid_overflow(case):
         case["inputs"] = {"distribution": "normal"}
 
 
+def whole_fp8_rows(case):
+    """cuBLASLt multiplies FP8 as A B^T, with rows of whole 16 bytes."""
+    params = case["params"]
+    if case["mode"].startswith("fp8"):
+        params.update(trans_a=False, trans_b=True)
+        for name in ("group_n", "group_k"):
+            params[name] = "+".join(str(16 * (int(size) // 16 + 1)) for size in params[name].split("+"))
+
+
 def te_limits(case, rng):
-    """No factors, no groups without products; FP8 as A B^T with rows of whole 16 bytes."""
+    """No factors, no groups without products."""
     params = case["params"]
     if case["mode"] == "fp32":
         case["mode"] = "tf32"
@@ -110,10 +119,12 @@ def te_limits(case, rng):
     params["in_place"] = params["beta"] != 0
     params["group_k"] = "+".join("16" if size == "0" else size for size in params["group_k"].split("+"))
     avoid_overflow(case)
-    if case["mode"].startswith("fp8"):
-        params.update(trans_a=False, trans_b=True)
-        for name in ("group_n", "group_k"):
-            params[name] = "+".join(str(16 * (int(size) // 16 + 1)) for size in params[name].split("+"))
+    whole_fp8_rows(case)
+
+
+def cublaslt_limits(case, rng):
+    avoid_overflow(case)
+    whole_fp8_rows(case)
 
 
 def cublas_limits(case, rng):
@@ -127,8 +138,8 @@ def cublas_limits(case, rng):
     avoid_overflow(case)
 
 
-CLEAN = {"grouped_gemm": Clean(groups, te_limits, cublas_limits=cublas_limits, modes=MODES,
-                               may_warn=("cublas", "transformer_engine"))}
+CLEAN = {"grouped_gemm": Clean(groups, te_limits, cublas_limits=cublas_limits, cublaslt_limits=cublaslt_limits, modes=MODES,
+                               may_warn=("cublas", "cublaslt", "transformer_engine"))}
 
 PATHS = [
     # Whole and ragged tiles, empty groups, groups without products.

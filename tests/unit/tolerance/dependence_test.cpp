@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/dtype.hpp"
 #include "op/gemm.hpp"
 #include "tests/unit/metric/problem.hpp"
 #include "tolerance/gemm_model.hpp"
@@ -88,12 +89,17 @@ TEST(OutputReduction, rounds_sums_that_may_be_cancelled) {
   Setting s{.mode = "bf16", .p = with_k(64), .expected = model::PrecisionClass::native, .more = {}};
   s.p.bias = true;
   const model::ErrorModel plain = model_of(s);
-  const model::ErrorModel sliced = with_output_reduction(plain, 6);
+  const model::ErrorModel sliced = with_output_reduction(plain, 6, 3);
   EXPECT_EQ(sliced.var_magnitude, plain.var_magnitude);
   EXPECT_NEAR(sliced.var_value - plain.var_value, 0.18 * 0x1p-16 * 3, 1e-9);
+  const double spacing = 3 * core::dtype_info(core::Dtype::bf16).min_subnormal;
+  EXPECT_DOUBLE_EQ(sliced.var_absolute - plain.var_absolute, 7 * spacing * spacing / 12)
+      << "seven roundings of small numbers";
+  EXPECT_DOUBLE_EQ(with_output_reduction(plain, 6, 0.1).var_absolute - plain.var_absolute,
+                   7 * spacing * spacing / 9 / 12);
   s.more.first_pattern.coherence = s.more.second_pattern.coherence = 1;
   const model::ErrorModel coherent = model_of(s);
-  const double difference = with_output_reduction(coherent, 6).var_magnitude - coherent.var_magnitude;
+  const double difference = with_output_reduction(coherent, 6, 1).var_magnitude - coherent.var_magnitude;
   EXPECT_NEAR(difference, 0.18 * 0x1p-16 * 3, 0.02 * 0.18 * 0x1p-16 * 3);  // operands may be enlarged by 2^-9
 }
 

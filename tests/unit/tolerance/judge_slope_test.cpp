@@ -138,6 +138,23 @@ TEST(Judge, slope_is_not_judged_without_clusters_or_spread) {
   EXPECT_FALSE(judged("G3 slope", s, wide));
 }
 
+TEST(Judge, slope_of_equal_results_is_that_of_equal_errors) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = fp32_model();
+  s.signal = 1e8;  // independent errors of 1e6 elements: 1e-7
+  s.slope_predicted_se = s.slope_se = 1e-9;
+  s.slope = 9.9e-7;
+  for (const int clusters : {0, 128}) {
+    s.slope_clusters = clusters;
+    s.repeats = 1;
+    EXPECT_FALSE(holds("G3 slope", s, m)) << clusters;
+    s.repeats = 4;
+    EXPECT_TRUE(holds("G3 slope", s, m)) << "four results at a time, wherever they are";
+    s.repeats = 3;
+    EXPECT_FALSE(holds("G3 slope", s, m)) << clusters;
+  }
+}
+
 TEST(Judge, slope_of_a_short_output_is_that_of_its_flips) {
   metric::Statistics s = clean();
   s.slope_se = s.slope_predicted_se = 0;
