@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kMostElements = 4096, kFewestElements = 256;
 constexpr std::int64_t kMostProducts = std::int64_t{1} << 24;  // of all elements together
-constexpr std::size_t kScreened = 192, kKept = 4;
+constexpr std::size_t kScreened = 192, kKept = 4, kPerTask = 32;
 
 /// How k is cut, and what is done with the slices.
 struct Way {
@@ -47,7 +47,10 @@ class RunningSums {
     const double* b = g_.b.data + batch * k * n + (g_.b.transposed ? column * k : column);
     const std::int64_t a_step = g_.a.transposed ? m : 1, b_step = g_.b.transposed ? 1 : n;
     Sums sums;
+    a_hash_ = b_hash_ = 0;
     for (std::int64_t t = 0; t < k; ++t) {
+      a_hash_ = mixed(a_hash_, a[t * a_step]);
+      b_hash_ = mixed(b_hash_, b[t * b_step]);
       const double product = a[t * a_step] * b[t * b_step];
       sums.value += product;
       sums.magnitude += std::abs(product);
@@ -56,10 +59,8 @@ class RunningSums {
     }
   }
 
-  /// Of all products: their sum, that of their magnitudes, and that of their squares.
-  [[nodiscard]] std::array<double, 3> whole() const {
-    return {sums_.back().value, sums_.back().magnitude, sums_.back().second};
-  }
+  /// Of the row of op(A) and of the column of op(B).
+  [[nodiscard]] std::array<std::uint64_t, 2> hashes() const { return {a_hash_, b_hash_}; }
 
   [[nodiscard]] Sum of(const Slice& slice) const {
     Sums sums;
@@ -82,9 +83,16 @@ class RunningSums {
   struct Sums {
     double value = 0, magnitude = 0, second = 0;
   };
+  static std::uint64_t mixed(std::uint64_t hash, double value) {
+    constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
+    hash = (hash ^ std::bit_cast<std::uint64_t>(value)) * kOdd;
+    return hash ^ hash >> 32;
+  }
+
   const op::ReplayRequest& request_;
   const GemmOperands& g_;
   std::vector<Sums> sums_;
+  std::uint64_t a_hash_ = 0, b_hash_ = 0;
 };
 
 class Replays {
@@ -108,7 +116,7 @@ class Replays {
   }
 
   [[nodiscard]] op::Replay best() const {
-    const std::vector<Count> screened = total(count(ways_, spread(kScreened)));
+    const std::vector<Count> screened = total(count(ways_, screening()));
     const std::vector<Way> ways = best_of(screened);
     const std::vector<std::vector<Count>> counts = count(ways, elements_);
     const std::vector<Count> totals = total(counts);
@@ -118,7 +126,7 @@ class Replays {
       groups.add(elements_[i], counts[i][best]);
     }
     const Count& found = totals[best];
-    const std::string against = rounding_.rounds() ? astray(ways[best]) : "";
+    const std::string against = rounding_.rounds() ? against_farthest(ways[best], found) : "";
     const std::string contradiction = against.empty() ? uneven_text(groups) : against;
     const bool shown = shows(found, request_.rounding, distinct(screened)) && contradiction.empty();
     return {.shown = shown,
@@ -142,14 +150,41 @@ class Replays {
     }
   }
 
-  /// So many of the elements, if there are more, from all over D.
-  [[nodiscard]] std::vector<std::int64_t> spread(std::size_t most) const {
-    const std::size_t number = std::min(most, elements_.size());
+  /// So many of the elements, if there are more, from all over them.
+  static std::vector<std::int64_t> spread(const std::vector<std::int64_t>& elements, std::size_t most) {
+    const std::size_t number = std::min(most, elements.size());
     std::vector<std::int64_t> some(number);
     for (std::size_t i = 0; i < number; ++i) {
-      some[i] = elements_[i * elements_.size() / number];
+      some[i] = elements[i * elements.size() / number];
     }
     return some;
+  }
+
+  /// Some of those with other bits than one rounding at the end gives, which tell ways apart, and as many of all.
+  [[nodiscard]] std::vector<std::int64_t> screening() const {
+    std::vector<char> tells(elements_.size());
+    const ElementReplay replay(request_, g_);
+    core::parallel_chunks(elements_.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+      RunningSums sums(request_, g_);
+      for (std::size_t i = begin; i < end; ++i) {
+        sums.load(elements_[i]);
+        ElementParts parts = addends_of(elements_[i]);
+        parts.slices = {sums.of({Range{0, g_.shape.k}})};
+        const Prediction once = replay.strict(parts);
+        const double got = stored(elements_[i]);
+        tells[i] = got < once.low || got > once.high ? 1 : 0;
+      }
+    });
+    std::vector<std::int64_t> telling;
+    for (std::size_t i = 0; i < tells.size(); ++i) {
+      if (tells[i] != 0) {
+        telling.push_back(elements_[i]);
+      }
+    }
+    std::vector<std::int64_t> chosen = spread(telling, kScreened / 2);
+    const std::vector<std::int64_t> of_all = spread(elements_, kScreened - chosen.size());
+    chosen.insert(chosen.end(), of_all.begin(), of_all.end());
+    return chosen;
   }
 
   /// The ways that most elements speak for.
@@ -169,7 +204,17 @@ class Replays {
   }
 
   /// Which element is further off than the roundings make any; empty if none is. Looks at the farthest as well, which say nothing
-  /// of how many have other bits.
+  /// of how many have other bits, unless no element can tell the roundings from one at the end: then they explain none of them.
+  [[nodiscard]] std::string against_farthest(const Way& way, const Count& counted) const {
+    const std::vector<Count> totals = total(count({way}, request_.farthest));
+    const Count farthest = totals.empty() ? Count{} : totals.front();
+    if (counted.telling == 0 && farthest.telling == 0 && beyond_chance(farthest)) {
+      return fmt::format(", and of the {:.0f} that are farthest off {:.0f} have other bits", farthest.elements,
+                         farthest.other);
+    }
+    return astray(way);
+  }
+
   [[nodiscard]] std::string astray(const Way& way) const {
     std::vector<std::int64_t> all = elements_;
     all.insert(all.end(), request_.farthest.begin(), request_.farthest.end());
@@ -186,7 +231,6 @@ class Replays {
   /// Of every element, of every way. Where rows or columns are equal, so are elements and their roundings: they count once.
   [[nodiscard]] std::vector<std::vector<Count>> count(const std::vector<Way>& ways,
                                                       const std::vector<std::int64_t>& elements) const {
-    constexpr std::size_t kPerTask = 32;
     const ElementReplay replay(request_, g_);
     std::vector<std::vector<Count>> counts(elements.size());
     std::vector<Fingerprint> fingerprints(elements.size());
@@ -202,19 +246,19 @@ class Replays {
     std::set<Fingerprint> seen;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       if (!seen.insert(fingerprints[i]).second) {
-        counts[i].assign(ways.size(), Count{});
+        counts[i].assign(ways.size(), Count{.stored = 1});
       }
     }
     return counts;
   }
 
-  /// What only equal elements share: sums of their products, addends, and what was stored.
-  using Fingerprint = std::array<std::uint64_t, 6>;
+  /// What only equal elements share: their row and column, addends, and what was stored.
+  using Fingerprint = std::array<std::uint64_t, 5>;
 
   [[nodiscard]] Fingerprint fingerprint(const RunningSums& sums, const ElementParts& parts, std::int64_t index) const {
-    const std::array<double, 3> whole = sums.whole();
-    return std::bit_cast<Fingerprint>(
-        std::array<double, 6>{whole[0], whole[1], whole[2], parts.addend.value, parts.bias.value, stored(index)});
+    const std::array<std::uint64_t, 2> hashes = sums.hashes();
+    const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+    return {hashes[0], hashes[1], bits(parts.addend.value), bits(parts.bias.value), bits(stored(index))};
   }
 
   [[nodiscard]] double stored(std::int64_t index) const { return request_.stored(static_cast<std::size_t>(index)); }

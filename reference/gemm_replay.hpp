@@ -17,13 +17,15 @@ namespace numcheck::reference {
 ///
 /// The roundings are shown if one way has
 ///
-///   - other <= 3 expected + 6 sqrt(3 expected) + n / 100
+///   - other <= 3 expected + 6 sqrt(3 expected) + n / 100, and no more than half of those that are not expected; where most
+///     elements repeat others, so that each stands for a row or a column, no more than 3 expected reaches once in 100 times
 ///   - at least 80 % of the telling elements as predicted, and these are more than chance: with bits(x) = x + log2 binom(n, x),
 ///     bits(telling as predicted) - bits(other) - log2(ways that predict different bits) >= 1. If none is telling, no
 ///     element may have other bits, and of half of them one number must be predicted, not an interval; nothing is telling of
-///     tanh, whose error is an interval
+///     tanh, whose error is an interval; nor do the roundings explain any element then, the farthest included
 ///   - no element, of those and of ReplayRequest::farthest, that is further off than the roundings make any (Prediction::astray)
-///   - no row, column, 64 x 64 tile or matrix with so many others that chance would not have it in 10^8 of them
+///   - no row, column, 64 x 64 tile or matrix with so many others that chance would not have it in 10^8 of them (3 expected, and
+///     3 of a thousand elements)
 ///
 /// What an FP32 output shows of tanh is that no element is further off than it explains.
 [[nodiscard]] op::Replay gemm_replay(const op::ReplayRequest& request);

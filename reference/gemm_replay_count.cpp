@@ -28,11 +28,34 @@ std::uint64_t signature(std::int64_t index, double predicted) {
   return bits ^ bits >> 32;
 }
 
-/// So many of the elements may have other bits than predicted.
-double most_by_chance(const Count& count) {
-  constexpr double kSigmas = 6;
+constexpr double kSigmas = 6;
+
+/// So many of the elements may have other bits because their sums are off.
+double most_by_errors(const Count& count) {
   const double expected = kSlack * count.expected;
-  return expected + kSigmas * std::sqrt(expected) + kShare * count.elements;
+  // However large errors are, an element is rounded either way with the same probability.
+  const double either = (count.expected + count.elements + kSigmas * std::sqrt(count.elements)) / 2;
+  return std::min(expected + kSigmas * std::sqrt(expected), either);
+}
+
+/// Of a Poisson distribution with that mean, the largest number that it reaches once in a hundred times.
+double most_of_repeated(double mean) {
+  constexpr double kChance = 0.01;
+  double number = 0, term = std::exp(-mean), below = 0;
+  while (below + term < 1 - kChance && number < 1000) {
+    below += term;
+    term *= mean / ++number;
+  }
+  return number;
+}
+
+/// So many of the elements may have other bits than predicted. Where most repeat others, a single one is a row or column.
+double most_by_chance(const Count& count) {
+  constexpr double kRepeated = 2, kFew = 30;
+  if (count.stored >= kRepeated * count.elements && kSlack * count.expected < kFew) {
+    return most_of_repeated(kSlack * count.expected);
+  }
+  return most_by_errors(count) + std::floor(kShare * count.elements);
 }
 
 /// What it takes to say which x of the elements.
@@ -42,7 +65,8 @@ double bits_of(const Count& count, double x) {
 
 /// So many of a group have other bits with a probability of at most e^-improbability (Chernoff's bound of a Poisson sum).
 double improbability(const Count& count) {
-  const double mean = kSlack * count.expected + kShare * count.elements;
+  constexpr double kShareOfGroup = 0.003;
+  const double mean = kSlack * count.expected + kShareOfGroup * count.elements;
   return count.other > mean ? count.other * std::log(count.other / mean) - count.other + mean : 0;
 }
 
@@ -54,6 +78,7 @@ std::size_t at(std::int64_t index) {
 
 void Count::add(const Count& more) noexcept {
   elements += more.elements;
+  stored += more.stored;
   other += more.other;
   expected += more.expected;
   telling += more.telling;
@@ -72,6 +97,7 @@ Count count_of(std::int64_t index, double got, const Prediction& once, const Pre
   const bool as_predicted = more.low <= got && got <= more.high;
   const bool telling = once.high < more.low || once.low > more.high;
   return {.elements = 1,
+          .stored = 1,
           .other = as_predicted ? 0.0 : 1.0,
           .expected = std::min(1.0, more.otherwise),
           .telling = telling ? 1.0 : 0.0,
@@ -100,6 +126,10 @@ bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
   }
   return count.told >= kLeastTold * count.telling &&
          bits_of(count, count.told) - bits_of(count, count.other) - std::log2(ways) >= kLeastBits;
+}
+
+bool beyond_chance(const Count& count) {
+  return count.other > most_by_errors(count);
 }
 
 bool too_few(const Count& count, const op::EarlyRounding& rounding, double ways) {

@@ -14,6 +14,7 @@ namespace numcheck::reference {
 /// What came of an element, or of many.
 struct Count {
   double elements = 0;
+  double stored = 0;            ///< with those that others repeat
   double other = 0;             ///< have other bits than predicted
   double expected = 0;          ///< sum of the probabilities of that
   double telling = 0;           ///< would have other bits if they were rounded once
@@ -36,6 +37,9 @@ struct Count {
 
 /// Whether the count shows the roundings, where so many ways of computing them were tried: see gemm_replay.hpp.
 [[nodiscard]] bool shows(const Count& count, const op::EarlyRounding& rounding, double ways);
+
+/// Whether more of the elements have other bits than the errors of their sums explain, whatever is added in another order.
+[[nodiscard]] bool beyond_chance(const Count& count);
 
 /// Whether nothing speaks against the roundings but what chance leaves, and nothing could speak for them beyond it: not even
 /// if all telling elements had the bits that were predicted.

@@ -192,10 +192,11 @@ Prediction ElementReplay::finish(const Sum& z, double tanh_error, const Chances&
   if (epilogue_ == Epilogue::relu && z.value < 0) {
     return with_astray({0, 0, beyond(-z.value, z.variance)});
   }
-  // gelu itself is computed in FP32, where 1 + tanh loses the bits that they share.
+  // gelu itself is computed in FP32, where 1 + tanh loses the bits that they share: halves of subnormal sums become ties.
+  constexpr double kMostErrors = 4;
   const double own = gelu ? 0x1p-24 * z.value : 0;
   const double variance = gelu ? kGeluSteepness * kGeluSteepness * z.variance + own * own : z.variance;
-  const double spread = std::abs(z.value) / 2 * tanh_error;
+  const double spread = std::abs(z.value) / 2 * tanh_error + kMostErrors * std::abs(own);
   // Where the sum's error may be of several roundings, as in FP32, no bits are predicted, but an interval.
   constexpr double kFar = 4, kFine = 4;  // standard deviations
   const double far = kFar * std::sqrt(variance);

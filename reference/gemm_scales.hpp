@@ -13,13 +13,14 @@ namespace numcheck::reference {
 [[nodiscard]] core::Buffer<double> dequantised(const op::Operand& codes, const op::Operand& scales,
                                                const op::BlockLayout& layout);
 
-/// The same of magnitudes, but for 0 none below the smallest normal code: at that exponent tensor cores align the products of
-/// smaller ones, whose errors are as large.
+/// The same of magnitudes, but for 0 none below the smallest normal code, and none of an E4M3 scale below 2^-6: at that exponent
+/// tensor cores align the products of smaller ones, whose errors are as large.
 [[nodiscard]] core::Buffer<double> aligned_magnitudes(const op::Operand& codes, const op::Operand& scales,
                                                       const op::BlockLayout& layout);
 
 /// Reference::derive of `gemm`: scales from draws x, RN32(|x|), or the largest power of two that is not above
-/// it, for mxfp8 not below 2^-127; 1 for 0, infinities and NaN, as TransformerEngine's recipes have it.
+/// it, for mxfp8 not below 2^-127, or for nvfp4 the E4M3 number next to |x|, from 2^-9 to 448; 1 for 0, infinities and NaN, as
+/// TransformerEngine's recipes have it.
 void derive_gemm_scales(const op::DeriveRequest& request, std::span<double> values);
 
 }  // namespace numcheck::reference

@@ -17,7 +17,7 @@ numcheck_test(model_statistics_test LABEL conformance
   LIBRARIES numcheck_model numcheck_op numcheck_core)
 
 numcheck_test(model_unit_test LABEL unit
-  SOURCES unit/model/epilogue_test.cpp unit/model/gemm_test.cpp unit/model/product_test.cpp unit/model/tables_test.cpp unit/model/steps.cpp
+  SOURCES unit/model/epilogue_test.cpp unit/model/gemm_test.cpp unit/model/group_product_test.cpp unit/model/product_test.cpp unit/model/tables_test.cpp unit/model/steps.cpp
   LIBRARIES numcheck_model numcheck_op numcheck_core)
 
 numcheck_test(model_sim_test LABEL unit

@@ -13,6 +13,7 @@
 #include "kernels/cublaslt/scale_modes.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "op/gemm.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::cublaslt {
 namespace {
@@ -96,6 +97,9 @@ std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version)
   }
   if (!mode.scaled) {
     return {};
+  }
+  if (op::has_global_scales(p)) {
+    return scale_obstacle(p, sm, library_version);
   }
   std::string obstacle = fp8_obstacle(call, p, sm);
   return obstacle.empty() ? scale_obstacle(p, sm, library_version) : obstacle;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "kernels/contract/mxfp8_products.hpp"
+#include "kernels/contract/block_products.hpp"
 #include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::cublaslt {
@@ -33,7 +33,7 @@ std::string scale_obstacle(const op::GemmParams& params, int sm, std::size_t lib
     return {};
   }
   if (op::has_scales_in_products(params)) {
-    return mxfp8_product_obstacle("cuBLASLt", sm);
+    return block_product_obstacle(params, "cuBLASLt", sm);
   }
   if (!kKnowsModes || library_version < kFirst) {
     return "FP32 scales of rows and blocks need cuBLAS 12.9 or newer";

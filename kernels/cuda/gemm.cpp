@@ -17,7 +17,8 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-constexpr std::array<std::string_view, 6> kModes = {"fp32", "fp32_pedantic", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
+constexpr std::array<std::string_view, 7> kModes = {"fp32",     "fp32_pedantic", "bf16",    "fp16",
+                                                    "fp8_e4m3", "fp8_hybrid",    "fp4_e2m1"};
 
 MatrixView view_of(std::span<const PortMemory> ports, std::string_view name) {
   const PortMemory* memory = find_port(ports, name);
@@ -42,10 +43,11 @@ ScaleView scale_of_all(std::span<const PortMemory> ports, std::string_view name)
 
 ScaleView view_of(std::span<const PortMemory> ports, const op::BlockLayout& layout) {
   ScaleView view;
-  if (layout.scale_format == core::Dtype::e8m0) {
-    view.exponents = reinterpret_cast<const std::uint8_t*>(first_element(find_port(ports, layout.scales)));
-  } else {
+  if (layout.scale_format == core::Dtype::fp32) {
     view = scale_of_all(ports, layout.scales);
+  } else {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(first_element(find_port(ports, layout.scales)));
+    (layout.scale_format == core::Dtype::e8m0 ? view.exponents : view.e4m3) = bytes;
   }
   const op::ScaleSteps steps = layout.steps(find_port(ports, layout.scales)->port->ld);
   view.lines = layout.block_rows;
@@ -59,6 +61,10 @@ void set_scales(const op::GemmParams& p, std::span<const PortMemory> ports, Gemm
     launch.a_scales = view_of(ports, op::scales_of_a(p));
     launch.b_scales = view_of(ports, op::scales_of_b(p));
     launch.products = op::scaled_products(p);
+    if (op::has_global_scales(p)) {
+      launch.a_factor = scale_of_all(ports, "a_global_scale").data;
+      launch.b_factor = scale_of_all(ports, "b_global_scale").data;
+    }
   } else if (find_port(ports, "a_scale_inv") != nullptr) {
     launch.a_scales = scale_of_all(ports, "a_scale_inv");
     launch.b_scales = scale_of_all(ports, "b_scale_inv");
@@ -89,8 +95,8 @@ GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports)
 std::string gemm_obstacle(const Call& call) {
   if (std::ranges::find(kModes, call.c->mode->name) == kModes.end()) {
     return fmt::format(
-        "te-numcheck's own kernel computes in FP32 only, for the modes fp32, fp32_pedantic, bf16, fp16, fp8_e4m3 and "
-        "fp8_hybrid, not {}",
+        "te-numcheck's own kernel computes in FP32 only, for the modes fp32, fp32_pedantic, bf16, fp16, fp8_e4m3, "
+        "fp8_hybrid and fp4_e2m1, not {}",
         call.c->mode->name);
   }
   const auto p = op::from_params<op::GemmParams>(call.c->params);

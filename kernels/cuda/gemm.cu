@@ -38,6 +38,18 @@ cudaError_t launch_codes(const GemmLaunch& launch, cudaStream_t stream) {
   }
 }
 
+/// An E2M1 number in the low half of a byte.
+struct E2m1 {
+  unsigned char code;
+};
+
+__device__ float to_float(E2m1 x) {
+  const int exponent = x.code >> 1 & 3;
+  const float half = x.code & 1 ? 0.5f : 0.0f;
+  const float size = exponent == 0 ? half : (1.0f + half) * static_cast<float>(1 << (exponent - 1));
+  return x.code & 8 ? -size : size;
+}
+
 cudaError_t launch_fp8(const GemmLaunch& launch, cudaStream_t stream) {
   if (launch.a.storage != Storage::fp8_e4m3) {
     return cudaErrorNotSupported;
@@ -59,6 +71,9 @@ cudaError_t launch_gemm(const GemmLaunch& launch, cudaStream_t stream) {
   }
   if (in != launch.b.storage) {
     return cudaErrorNotSupported;
+  }
+  if (in == Storage::fp4_e2m1) {
+    return launch_codes<E2m1, E2m1>(launch, stream);
   }
   return with_formats(in, out, [&](auto input, auto output) {
     return launch_typed<decltype(input), decltype(input), decltype(output)>(launch, stream);

@@ -39,10 +39,25 @@ __device__ inline std::int64_t offset_of(const ScaleView& scales, std::int64_t l
   return line / scales.lines * scales.by_line + part * scales.by_part;
 }
 
-/// alpha sA sB of an output in that part of k.
+__device__ inline float scale_at(const ScaleView& scales, std::int64_t line, std::int64_t part) {
+  const std::int64_t at = offset_of(scales, line, part);
+  if (scales.e4m3 != nullptr) {
+    __nv_fp8_e4m3 scale;
+    scale.__x = scales.e4m3[at] & 0x7f;
+    return to_float(scale);
+  }
+  return scales.data[at];
+}
+
+/// alpha sA sB of an output in that part of k; without alpha where operands have factors of their own.
 __device__ inline float scale_of(const GemmLaunch& p, std::int64_t row, std::int64_t col, std::int64_t part) {
-  return p.alpha *
-         (p.a_scales.data[offset_of(p.a_scales, row, part)] * p.b_scales.data[offset_of(p.b_scales, col, part)]);
+  const float scale = scale_at(p.a_scales, row, part) * scale_at(p.b_scales, col, part);
+  return p.a_factor != nullptr ? scale : p.alpha * scale;
+}
+
+/// What is left to multiply the sum by, if anything was.
+__device__ inline float remaining_factor(const GemmLaunch& p) {
+  return p.products == 0 ? p.alpha : p.alpha * (*p.a_factor * *p.b_factor);
 }
 
 /// The sum times 2^(eA + eB), rounded once: FP32 may hold neither power of two, nor their product.
@@ -130,7 +145,9 @@ __device__ void compute_tile(const GemmLaunch& p, std::int64_t tile, std::int64_
       if (row >= p.m || col >= p.n) {
         continue;
       }
-      const float product = p.products == 0 ? p.alpha * sum[i][j] : total[i][j];
+      const float all = p.products == 0 ? sum[i][j] : total[i][j];
+      const bool is_scaled = p.products != 0 && p.a_factor == nullptr;
+      const float product = is_scaled ? all : remaining_factor(p) * all;
       float z = p.alpha == 0 ? 0 : product;  // BLAS does not read A and B then
       if (p.c.data != nullptr) {
         const auto* c = static_cast<const Out*>(p.c.data) + batch * p.c.batch_stride;

@@ -20,6 +20,8 @@ Storage storage_of(core::Dtype dtype) {
       return Storage::fp8_e4m3;
     case core::Dtype::fp8_e5m2:
       return Storage::fp8_e5m2;
+    case core::Dtype::fp4_e2m1:
+      return Storage::fp4_e2m1;
     default:
       throw core::InternalError(fmt::format("CUDA kernels: no storage for {}", core::dtype_info(dtype).name));
   }

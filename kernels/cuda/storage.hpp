@@ -9,7 +9,7 @@ enum class Dtype : std::uint8_t;
 
 namespace numcheck::kernels::cuda {
 
-enum class Storage { fp32, bf16, fp16, fp8_e4m3, fp8_e5m2 };
+enum class Storage { fp32, bf16, fp16, fp8_e4m3, fp8_e5m2, fp4_e2m1 };
 
 /// The storage of a format (tf32 is stored as fp32). Throws core::InternalError for a format that the kernels do not
 /// store.
@@ -20,7 +20,7 @@ enum class Storage { fp32, bf16, fp16, fp8_e4m3, fp8_e5m2 };
 }
 
 [[nodiscard]] constexpr int storage_bytes(Storage storage) noexcept {
-  return storage == Storage::fp32 ? 4 : is_fp8(storage) ? 1 : 2;
+  return storage == Storage::fp32 ? 4 : is_fp8(storage) || storage == Storage::fp4_e2m1 ? 1 : 2;
 }
 
 }  // namespace numcheck::kernels::cuda

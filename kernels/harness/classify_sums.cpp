@@ -145,7 +145,7 @@ class SumsProber {
 }  // namespace
 
 std::string sums_obstacle(const Call& call) {
-  if (call.c->op != &op::gemm() || !call.c->mode->scaled) {
+  if (call.c->op != &op::gemm() || !core::is_fp8(call.c->mode->first)) {
     return "the probe is defined for gemm in FP8";
   }
   const auto p = op::from_params<op::GemmParams>(call.c->params);

@@ -53,7 +53,9 @@ model::Epilogue make_epilogue(const SimGemm& gemm, std::span<const PortMemory> p
   const op::GemmParams& p = gemm.params;
   model::Epilogue e;
   e.scale = scalar_of(p.alpha, *gemm.mode);
-  if (gemm.mode->scaled && !op::has_line_scales(p)) {
+  if (op::has_global_scales(p)) {
+    e.scale *= read_scalar(ports, "a_global_scale") * read_scalar(ports, "b_global_scale");
+  } else if (gemm.mode->scaled && !op::has_line_scales(p)) {
     e.scale *= read_scalar(ports, "a_scale_inv") * read_scalar(ports, "b_scale_inv");
   }
   if (p.beta != 0) {

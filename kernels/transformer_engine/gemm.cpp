@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "kernels/contract/mxfp8_products.hpp"
+#include "kernels/contract/block_products.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
@@ -32,7 +32,7 @@ std::string scaling_obstacle(const Context& context, const op::GemmParams& p) {
     return "TransformerEngine has no scales of rows and columns";
   }
   if (op::has_scales_in_products(p)) {
-    return mxfp8_product_obstacle("TransformerEngine", context.info.sm);
+    return block_product_obstacle(p, "TransformerEngine", context.info.sm);
   }
   if (context.info.sm != 90) {
     return fmt::format("TransformerEngine multiplies FP8 blocks with FP32 scales on sm_90 only; this device is sm_{}",

@@ -9,7 +9,8 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-constexpr std::array<std::string_view, 5> kModes = {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
+// Of fp4_e2m1, what its scales need comes later.
+constexpr std::array<std::string_view, 6> kModes = {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid", "fp4_e2m1"};
 
 }  // namespace
 

@@ -70,17 +70,26 @@ std::string gemm_obstacle(int sm, const op::Mode& mode) {
   }
   const Operands o = operands_of(mode);
   return fmt::format("sm_{} has no matrix instruction for {} times {}{}", sm, core::dtype_info(o.first).name,
-                     core::dtype_info(o.second).name, mode.scaled ? "; FP8 needs sm_89 or later" : "");
+                     core::dtype_info(o.second).name,
+                     mode.first == Dtype::fp4_e2m1 ? "; E2M1 needs sm_100 or later"
+                     : mode.scaled                 ? "; FP8 needs sm_89 or later"
+                                                   : "");
+}
+
+Arithmetic fma_arithmetic(int sm) {
+  const Architecture* architecture = find_architecture(sm);
+  return fma_chain(architecture == nullptr ? fmt::format("sm_{} FP32 fused multiply-add chain", sm)
+                                           : fmt::format("{} FP32 fused multiply-add chain", where(sm, *architecture)));
 }
 
 Arithmetic gemm_arithmetic(int sm, const op::Mode& mode, bool promotes, bool tf32_class) {
   if (const std::string obstacle = gemm_obstacle(sm, mode); !obstacle.empty()) {
     throw core::EnvironmentError(obstacle);
   }
-  const Architecture& architecture = *find_architecture(sm);
   if (mode.first == Dtype::fp32 && !tf32_class) {
-    return fma_chain(fmt::format("{} FP32 fused multiply-add chain", where(sm, architecture)));
+    return fma_arithmetic(sm);
   }
+  const Architecture& architecture = *find_architecture(sm);
   const Instruction& i = *gemm_instruction(sm, mode);
   Arithmetic a;
   a.kind = i.step.rho == Rounding::rne_fp16 ? Arithmetic::Kind::fp16_chain : Arithmetic::Kind::tensor_core;

@@ -37,6 +37,9 @@ struct Arithmetic {
 /// none.
 [[nodiscard]] const Instruction* gemm_instruction(int sm, const op::Mode& mode);
 
+/// A chain of FP32 multiply-adds, which every architecture has for every mode.
+[[nodiscard]] Arithmetic fma_arithmetic(int sm);
+
 /// The arithmetic of a GEMM of this mode. `promotes` is op::gemm_promotes: split FP8 accumulation was requested; where
 /// the architecture needs no promotion (sm_100 and later) it has no effect. `tf32_class` says that operands in FP32
 /// storage are rounded to TF32 and multiplied on tensor cores; other modes ignore it. For an architecture not in the

@@ -28,6 +28,8 @@ struct StepModel {
   int F = 25;
   Rounding rho = Rounding::rz_fp32;
   int e_zero = -133;
+  /// Products that are summed exactly, and aligned by the exponents of their scales: group_product.hpp; 0: each by itself.
+  int group = 0;
 
   friend bool operator==(const StepModel&, const StepModel&) = default;
 };

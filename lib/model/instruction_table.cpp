@@ -60,12 +60,12 @@ Instruction instruction_from(const json& row) {
   i.accumulate = dtype_named(row.at("accumulate").get<std::string>());
   i.k = row.at("k").get<int>();
   i.step = {row.at("L").get<int>(), row.at("F").get<int>(), named(kRoundings, row.at("rho").get<std::string>()),
-            row.at("e_zero").get<int>()};
+            row.at("e_zero").get<int>(), row.value("group", 0)};
   i.order = named(kOrders, row.value("order", "ascending"));
   i.late_c = row.value("late_c", false);
   i.evidence = row.at("evidence").get<std::string>();
-  const bool legal = i.step.L >= 1 && i.step.L <= 32 && i.step.F >= 10 && i.step.F <= 35 && i.k % i.step.L == 0 &&
-                     accumulator_dtype(i.step.rho) == i.accumulate;
+  const bool legal = i.step.L >= 1 && i.step.L <= 64 && i.step.group >= 0 && i.step.F >= 10 && i.step.F <= 35 &&
+                     i.k % i.step.L == 0 && accumulator_dtype(i.step.rho) == i.accumulate;
   if (!legal) {
     throw core::InternalError("parameters of " + i.shape + " are out of range");
   }
@@ -175,7 +175,7 @@ const char* rounding_name(Rounding rho) noexcept {
 
 std::uint32_t execute(const Instruction& instruction, std::span<const std::uint32_t> a, Dtype a_dtype,
                       std::span<const std::uint32_t> b, Dtype b_dtype, std::uint32_t c) {
-  if (!instruction.takes(a_dtype, b_dtype) || a.size() != b.size() ||
+  if (instruction.step.group != 0 || !instruction.takes(a_dtype, b_dtype) || a.size() != b.size() ||
       a.size() > static_cast<std::size_t>(instruction.k)) {
     throw core::InternalError("operands do not match " + instruction.shape);
   }

@@ -63,7 +63,7 @@ struct Architecture {
 
 /// D = A B + C for one output element of the instruction: a and b hold `instruction.k` operand words each (if fewer,
 /// the rest is zero), c and the result are words of the accumulator format. Throws core::InternalError if the operands
-/// do not match the instruction.
+/// do not match the instruction, or if it multiplies with scales (group_product.hpp).
 [[nodiscard]] std::uint32_t execute(const Instruction& instruction, std::span<const std::uint32_t> a,
                                     core::Dtype a_dtype, std::span<const std::uint32_t> b, core::Dtype b_dtype,
                                     std::uint32_t c);

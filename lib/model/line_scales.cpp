@@ -30,8 +30,12 @@ std::vector<float> load(const op::BlockLayout& layout, const std::byte* stored, 
 LineScales load_line_scales(const op::GemmParams& params, const StoredScales& stored,
                             std::span<const std::int64_t> rows, std::span<const std::int64_t> columns) {
   const op::BlockLayout a = op::scales_of_a(params), b = op::scales_of_b(params);
-  return {load(a, stored.a, rows), load(b, stored.b, columns), a.across(), op::scaled_products(params),
-          op::has_scales_in_products(params)};
+  return {load(a, stored.a, rows),
+          load(b, stored.b, columns),
+          a.across(),
+          op::scaled_products(params),
+          op::has_scales_in_products(params) && !op::has_global_scales(params),
+          op::has_global_scales(params)};
 }
 
 }  // namespace numcheck::model

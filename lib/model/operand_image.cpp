@@ -45,7 +45,8 @@ const std::array<float, 256>& byte_values(Dtype dtype) {
   };
   static const std::array<float, 256> kE4m3 = make(Dtype::fp8_e4m3);
   static const std::array<float, 256> kE5m2 = make(Dtype::fp8_e5m2);
-  return dtype == Dtype::fp8_e4m3 ? kE4m3 : kE5m2;
+  static const std::array<float, 256> kE2m1 = make(Dtype::fp4_e2m1);
+  return dtype == Dtype::fp8_e4m3 ? kE4m3 : dtype == Dtype::fp8_e5m2 ? kE5m2 : kE2m1;
 }
 
 /// Decodes rows [begin, end) into `to`, all columns of them, in the order that suits the memory.
@@ -145,7 +146,8 @@ void load_matrix(const MatrixView& view, std::span<const std::int64_t> row_order
         load(begin, end, [](const std::byte* at) { return from_fp16(read<std::uint16_t>(at)); }, 2);
         break;
       case Dtype::fp8_e4m3:
-      case Dtype::fp8_e5m2: {
+      case Dtype::fp8_e5m2:
+      case Dtype::fp4_e2m1: {
         const auto& table = byte_values(view.dtype);
         load(begin, end, [&table](const std::byte* at) { return table[read<std::uint8_t>(at)]; }, 1);
         break;

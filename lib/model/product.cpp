@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/isa.hpp"
 #include "core/parallel.hpp"
+#include "model/group_product.hpp"
 #include "model/product_kernels.hpp"
 
 namespace numcheck::model {
@@ -277,6 +278,10 @@ void check(const Schedule& schedule, const ProductOperands& o, std::size_t resul
 void simulate_product(const Schedule& schedule, const ProductOperands& operands, std::span<float> acc) {
   check(schedule, operands, acc.size());
   if (acc.empty()) {
+    return;
+  }
+  if (schedule.chain == Schedule::Chain::fused && operands.scales.in_groups) {
+    simulate_groups(schedule, operands, acc);
     return;
   }
   StepParameters step;

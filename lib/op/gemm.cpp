@@ -19,9 +19,9 @@ namespace {
 
 using core::Dtype;
 
-constexpr std::array<std::string_view, 11> kModeNames = {"fp32",          "fp32_pedantic", "tf32",      "fp32_fast16f",
-                                                         "fp32_fast16bf", "bf16x9",        "bf16",      "fp16",
-                                                         "fp16_acc16",    "fp8_e4m3",      "fp8_hybrid"};
+constexpr std::array<std::string_view, 12> kModeNames = {"fp32",          "fp32_pedantic", "tf32",       "fp32_fast16f",
+                                                         "fp32_fast16bf", "bf16x9",        "bf16",       "fp16",
+                                                         "fp16_acc16",    "fp8_e4m3",      "fp8_hybrid", "fp4_e2m1"};
 
 /// C is never FP8; cuBLASLt pairs an FP8 D with a BF16 C (cuBLAS manual, cublasLtMatmul types).
 Dtype addend_dtype(Dtype output) {
@@ -46,8 +46,14 @@ Port scalar(std::string_view name, Role role, std::string_view of, std::string_v
   return {.name = name, .role = role, .dtype = Dtype::fp32, .of = of, .doc = doc};
 }
 
-/// The scales of A and B: a number each, or as their layouts say, drawn like any input.
+/// The scales of A and B: a number each, or as their layouts say, drawn like any input, or both.
 void add_scales(const GemmParams& p, std::vector<Port>& ports) {
+  if (has_global_scales(p)) {
+    ports.push_back(
+        scalar("a_global_scale", Role::scale, "a", "value of A = code * a_scale_inv * a_global_scale: amax / 2688"));
+    ports.push_back(
+        scalar("b_global_scale", Role::scale, "b", "value of B = code * b_scale_inv * b_global_scale: amax / 2688"));
+  }
   if (!has_line_scales(p)) {
     ports.push_back(scalar("a_scale_inv", Role::scale, "a", "value of A = code * a_scale_inv"));
     ports.push_back(scalar("b_scale_inv", Role::scale, "b", "value of B = code * b_scale_inv"));

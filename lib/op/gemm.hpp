@@ -18,7 +18,8 @@ namespace numcheck::op {
 /// op(A) is m x k (A stored k x m with trans_a), op(B) is k x n (B stored n x k with trans_b), all row-major: a linear
 /// layer is fprop Y = X W^T (trans_b), dgrad dX = dY W, wgrad dW = dY^T X (trans_a).
 /// FP8 modes: A and B hold codes; the value of an operand is code * scale_inv, of which there is one, one per row of A and per
-/// column of B, or one per block along k, in FP32 or as a power of two (gemm_scaling.hpp). With an FP8 output,
+/// column of B, or one per block along k, in FP32 or as a power of two (gemm_scaling.hpp). In mode fp4_e2m1 there is an E4M3
+/// number per block and an FP32 number for the tensor; a byte has one code here. With an FP8 output,
 /// D = sat(RN(f(Z) * d_scale)) and d_amax = max |f(Z)|.
 /// Sources: cuBLAS manual, cublasLtMatmul; TransformerEngine include/transformer_engine/gemm.h.
 struct GemmParams {
@@ -35,7 +36,7 @@ struct GemmParams {
   std::string epilogue = "none";       ///< none | relu | gelu
   std::string output = "default";      ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2
   std::string accumulate = "default";  ///< default | fast | split (FP8 only; default means split)
-  /// tensor | outer_vector | 1x128_1x128 | 1x128_128x128 | 128x128_1x128 | mxfp8 (FP8 only)
+  /// tensor | outer_vector | 1x128_1x128 | 1x128_128x128 | 128x128_1x128 | mxfp8 (FP8 only) | nvfp4 (fp4_e2m1 only)
   std::string scaling = "tensor";
   bool power_of_two = false;  ///< scales of rows and blocks are powers of two, as TransformerEngine's are by default
   std::int64_t pad_a = 0;     ///< leading dimension minus row length, elements
@@ -62,10 +63,9 @@ struct GemmParams {
     v.choice("accumulate", "acc", accumulate, {"default", "fast", "split"},
              "FP8 accumulation: split promotes partial sums to FP32, fast does not; default is split", true);
     v.choice("scaling", "sc", scaling,
-             {"tensor", "outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128", "mxfp8"},
-             "which elements of A and of B share a scale, in FP8 modes; all but tensor need trans_b, no trans_a, one "
-             "matrix, an output of "
-             "16 or 32 bits and, for blocks, split accumulation");
+             {"tensor", "outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128", "mxfp8", "nvfp4"},
+             "which elements of A and of B share a scale, in FP8 modes, and nvfp4 in mode fp4_e2m1; all but tensor "
+             "need trans_b, no trans_a, one matrix, an output of 16 or 32 bits and, for blocks, split accumulation");
     v.boolean("power_of_two", "p2", power_of_two, "FP32 scales of rows and blocks are powers of two");
     v.integer("pad_a", "pa", pad_a,
               {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of A", .storage_only = true});

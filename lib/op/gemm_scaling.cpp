@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "op/mxfp8.hpp"
+#include "op/nvfp4.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -20,6 +21,7 @@ BlockLayout layout_of(std::string_view matrix, std::string_view scales, std::str
   } else {
     const auto recipe = blocks == "1x128"   ? QuantizeRecipe::block_1x128
                         : blocks == "mxfp8" ? QuantizeRecipe::mxfp8
+                        : blocks == "nvfp4" ? QuantizeRecipe::nvfp4
                                             : QuantizeRecipe::block_128x128;
     layout = rowwise_blocks(recipe, false, rows, k);
   }
@@ -28,7 +30,7 @@ BlockLayout layout_of(std::string_view matrix, std::string_view scales, std::str
   return layout;
 }
 
-/// Its parts of "A_B", "vector" or "mxfp8".
+/// Its parts of "A_B", "vector", "mxfp8" or "nvfp4".
 std::string_view part_of(const GemmParams& p, bool first) {
   const std::string_view scaling = p.scaling;
   if (scaling == "outer_vector") {
@@ -51,12 +53,16 @@ bool has_line_scales(const GemmParams& params) noexcept {
 }
 
 bool has_scales_in_products(const GemmParams& params) noexcept {
-  return params.scaling == "mxfp8";
+  return params.scaling == "mxfp8" || has_global_scales(params);
+}
+
+bool has_global_scales(const GemmParams& params) noexcept {
+  return params.scaling == "nvfp4";
 }
 
 std::int64_t scaled_products(const GemmParams& params) noexcept {
   if (has_scales_in_products(params)) {
-    return kMxfp8Block;
+    return has_global_scales(params) ? kNvfp4Block : kMxfp8Block;
   }
   return params.scaling == "outer_vector" ? std::max<std::int64_t>(params.k, 1) : kBlock;
 }
@@ -71,6 +77,13 @@ BlockLayout scales_of_b(const GemmParams& params) {
 
 std::vector<std::string> scaling_mistakes(const GemmParams& params, const Mode& mode) {
   std::vector<std::string> mistakes;
+  if (has_global_scales(params) != (mode.first == core::Dtype::fp4_e2m1)) {
+    mistakes.push_back(has_global_scales(params)
+                           ? "gemm: scaling \"nvfp4\" is for E2M1 operands: set mode to fp4_e2m1, not to " +
+                                 std::string(mode.name)
+                           : "gemm: mode fp4_e2m1 has one way to scale its operands: set scaling to nvfp4");
+    return mistakes;
+  }
   if (!has_line_scales(params)) {
     if (params.power_of_two) {
       mistakes.emplace_back("gemm: power_of_two is about scales of rows and blocks: set scaling, too");
@@ -91,11 +104,13 @@ std::vector<std::string> scaling_mistakes(const GemmParams& params, const Mode& 
     mistakes.push_back("gemm: scaling \"" + params.scaling + "\" is for one product: set batch to 1");
   }
   if (has_scales_in_products(params) && params.power_of_two) {
-    mistakes.emplace_back("gemm: scales of mxfp8 are powers of two whatever power_of_two says: leave it out");
+    mistakes.emplace_back(has_global_scales(params)
+                              ? "gemm: scales of nvfp4 are E4M3 numbers: leave power_of_two out"
+                              : "gemm: scales of mxfp8 are powers of two whatever power_of_two says: leave it out");
   }
   if (params.accumulate == "fast" && has_scales_in_products(params)) {
-    mistakes.emplace_back(
-        "gemm: products of mxfp8 have one way to accumulate, in FP32, so that accumulate cannot be fast");
+    mistakes.push_back("gemm: products of " + params.scaling +
+                       " have one way to accumulate, in FP32, so that accumulate cannot be fast");
   } else if (params.accumulate == "fast" && params.scaling != "outer_vector") {
     mistakes.push_back(
         "gemm: scaling \"" + params.scaling +

@@ -29,6 +29,8 @@ constexpr std::array kModes = {
          "E4M3 operands with per-tensor scales, FP32 accumulation; attention: all tensors are E4M3"},
     Mode{"fp8_hybrid", Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::bf16, Compute::fp32, true,
          "E4M3 times E5M2 with per-tensor scales, FP32 accumulation; attention: o is E4M3, gradients are E5M2"},
+    Mode{"fp4_e2m1", Dtype::fp4_e2m1, Dtype::fp4_e2m1, Dtype::bf16, Compute::fp32, true,
+         "E2M1 operands with a scale per 16 elements and one per tensor (NVFP4), FP32 accumulation"},
 };
 
 }  // namespace

@@ -35,7 +35,10 @@ model::Arithmetic arithmetic_of(const GemmRequest& g) {
   if (g.operands == model::PrecisionClass::bf16_inputs) {
     return model::gemm_arithmetic(g.request.sm, *op::find_mode("bf16"), false, false);
   }
-  return model::gemm_arithmetic(g.request.sm, mode, op::gemm_promotes(g.p, mode), !g.plain_fp32());
+  const bool has_no_instruction = !g.is_fp32_storage && model::gemm_instruction(g.request.sm, mode) == nullptr;
+  return g.fp32_chain && has_no_instruction
+             ? model::fma_arithmetic(g.request.sm)
+             : model::gemm_arithmetic(g.request.sm, mode, op::gemm_promotes(g.p, mode), !g.plain_fp32());
 }
 
 Accumulation accumulation_of(const GemmRequest& g, const model::Arithmetic& arithmetic) {
@@ -85,7 +88,7 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
   const auto k = static_cast<double>(g.products);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
   // Of the sums that are rounded to it: with their scales, or before they are multiplied by them.
-  const double scale = std::max(1.0, op::has_scales_in_products(g.p) ? std::abs(g.p.alpha) : g.product_scale);
+  const double scale = std::max(1.0, g.product_scale);
   if (op::has_line_scales(g.p) && (!op::has_scales_in_products(g.p) || g.fp32_chain)) {
     // The product of two scales, the sum multiplied by it, and their sum: three roundings of each block's part, of which
     // none is shared by many.

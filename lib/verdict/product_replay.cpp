@@ -98,7 +98,8 @@ void ProductReplay::load_operands(const EvaluationContext& context, const worker
   if (op::has_line_scales(p_)) {
     const model::StoredScales stored = {stored_at(context, "a_scale_inv"), stored_at(context, "b_scale_inv")};
     scales_ = model::load_line_scales(p_, stored, place_.rows, place_.columns);
-  } else if (mode.scaled) {
+  }
+  if (mode.scaled) {  // 1 where all scales are those of lines
     const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
     const auto scale_of = [&operands](std::string_view port) {
       return static_cast<float>(op::find_operand(operands, port)->scale);

@@ -146,13 +146,19 @@ class ScaledProducts(CliTest):
                               ({"scaling": "mxfp8", "output": "fp8_e4m3"}, "has no FP8 output; it has fp32, bf16 and fp16"),
                               ({"scaling": "mxfp8", "power_of_two": True}, "powers of two whatever power_of_two says: leave it out"),
                               ({"power_of_two": True}, "power_of_two is about scales of rows and blocks: set scaling, too"),
-                              ({"scaling": "mxfp4"}, 'did you mean "mxfp8"?')]:
+                              ({"scaling": "mxfp4"}, 'did you mean "mxfp8"?'),
+                              ({"scaling": "nvfp4"}, "is for E2M1 operands: set mode to fp4_e2m1, not to fp8_e4m3"),
+                              ({"mode": "fp4_e2m1"}, "mode fp4_e2m1 has one way to scale its operands: set scaling to nvfp4"),
+                              ({"mode": "fp4_e2m1", "scaling": "mxfp8"}, "set scaling to nvfp4"),
+                              ({"mode": "fp4_e2m1", "scaling": "nvfp4", "power_of_two": True}, "leave power_of_two out"),
+                              ({"mode": "fp4_e2m1", "scaling": "nvfp4", "accumulate": "fast"}, "products of nvfp4 have one way to accumulate"),
+                              ({"mode": "fp4_e2m1", "scaling": "nvfp4", "output": "fp8_e4m3"}, "has no FP8 output; it has fp32, bf16 and fp16")]:
             with self.subTest(**params):
                 self.assertIn(words, self.validated(2, **params))
 
     def test_what_it_has_is_not(self):
         for params in ({"scaling": "outer_vector", "accumulate": "fast"}, {"scaling": "mxfp8", "accumulate": "split"},
-                       {"scaling": "mxfp8", "k": 0}, {"scaling": "1x128_128x128", "power_of_two": True, "output": "fp32"}):
+                       {"scaling": "mxfp8", "k": 0}, {"mode": "fp4_e2m1", "scaling": "nvfp4", "k": 37}, {"scaling": "1x128_128x128", "power_of_two": True, "output": "fp32"}):
             with self.subTest(**params):
                 self.validated(0, **params)
 

@@ -30,6 +30,9 @@ std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
                                                                       {"fp32_fast16bf", "fp32_pedantic"},
                                                                       {"bf16x9", "fp32"},
                                                                       {"fp16_acc16", "fp16"}};
+  if (mode.name == "fp4_e2m1" && backend != "cuda") {
+    return "fp8_e4m3";  // of FP4 libraries need sm_100
+  }
   if (backend != "transformer_engine" && backend != "cuda") {
     return mode.name;
   }
@@ -40,7 +43,7 @@ std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
 
 /// Products of codes as the hardware accepts them: A B^T, rows and pointers at multiples of 16 bytes.
 void fit_fp8(GemmParams& p) {
-  p.scaling = p.scaling == "mxfp8" ? "1x128_1x128" : p.scaling;  // which needs sm_100
+  p.scaling = op::has_scales_in_products(p) ? "1x128_1x128" : p.scaling;  // which need sm_100
   p.trans_a = false;
   p.trans_b = true;
   p.m = multiple(p.m, kFp8Multiple);

@@ -190,13 +190,17 @@ void draw_cancellation(Dice& dice, GemmParams& p, plan::InputSpec& inputs) {
 }
 
 /// Scales of rows or blocks, for one product of codes that are stored with k within rows.
-void draw_scales(Dice& dice, int sm, GemmParams& p) {
+void draw_scales(Dice& dice, int sm, GemmParams& p, plan::Case& c) {
   constexpr std::array kScalings = {"outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128"};
   p.scaling = dice.of(kScalings);
   p.power_of_two = dice.one_in(3);
   if (sm >= 100 && dice.one_in(2)) {
     p.scaling = "mxfp8";
     p.power_of_two = false;
+    if (dice.one_in(2)) {
+      p.scaling = "nvfp4";
+      c.mode = op::find_mode("fp4_e2m1");
+    }
   }
   p.trans_a = false;
   p.trans_b = true;
@@ -219,8 +223,8 @@ RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
   RandomCase out;
   plan::Case& c = out.c;
   c.op = &op::gemm();
-  c.mode = op::find_mode(
-      c.op->modes[static_cast<std::size_t>(dice.between(0, static_cast<std::int64_t>(c.op->modes.size()) - 1))]);
+  constexpr std::int64_t kLast = 10;  // the one after it, fp4_e2m1, is drawn with its scales
+  c.mode = op::find_mode(c.op->modes[static_cast<std::size_t>(dice.between(0, kLast))]);
   constexpr std::array kPlain = {80, 89, 90, 90, 100};
   constexpr std::array kWithFp8 = {89, 90, 90, 100};
   out.sm = c.mode->scaled ? dice.of(kWithFp8) : dice.of(kPlain);
@@ -238,7 +242,7 @@ RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
     draw_cancellation(dice, p, c.inputs);
   }
   if (c.mode->scaled && dice.one_in(3)) {
-    draw_scales(dice, out.sm, p);
+    draw_scales(dice, out.sm, p, c);
   }
   const auto is = [&c](const char* drawn) { return c.inputs.common == data::make_distribution(drawn); };
   const bool plain = c.inputs.ports.empty() && (is("normal") || is("uniform") || is("positive"));

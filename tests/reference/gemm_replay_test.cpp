@@ -276,6 +276,64 @@ TEST(GemmReplay, counts_elements_of_equal_rows_once) {
   EXPECT_EQ(found().elements, 41U) << "not if other bits were stored";
 }
 
+TEST(GemmReplay, does_not_count_a_wrong_row_of_equal_elements_as_one) {
+  GemmProblem p = noisy(shape(128));
+  for (std::size_t i = 0; i < p.b.size(); ++i) {
+    p.b[i] = 0.1;
+  }
+  std::vector<double> d = outputs(p, [&p](std::size_t i) { return rn(rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))); });
+  EXPECT_TRUE(replay(p, d, {.slices = 2}).shown);
+  for (std::size_t i = 7 * 40; i < 8 * 40; ++i) {
+    d[i] *= 1 + 0x1p-7;
+  }
+  EXPECT_FALSE(replay(p, d, {.slices = 2}).shown) << "whose sums leave no doubt";
+}
+
+TEST(GemmReplay, allows_no_row_of_which_a_fifth_does_not_fit) {
+  const GemmProblem p = noisy(shape(128));
+  std::vector<double> d = outputs(p, [&p](std::size_t i) { return rn(rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))); });
+  for (std::size_t i = 7 * 40; i < 7 * 40 + 8; ++i) {
+    d[i] *= 1 + 0x1p-7;
+  }
+  const op::Replay found = replay(p, d, {.slices = 2});
+  EXPECT_FALSE(found.shown);
+  EXPECT_NE(found.text.find("too many of them are of row 7 (8 of 40)"), std::string::npos) << found.text;
+}
+
+TEST(GemmReplay, explains_no_element_if_roundings_change_none) {
+  op::GemmParams params = shape(64);
+  params.m = params.n = 100;
+  GemmProblem p = noisy(params);
+  for (std::vector<double>* operand : {&p.a, &p.b}) {
+    for (double& x : *operand) {
+      x = x < 0 ? -1 : 1;
+    }
+  }
+  std::vector<double> d = outputs(p, [&p](std::size_t i) { return sum(p, i, 0, 64); });
+  constexpr std::int64_t kUnseen = 5000;
+  d[kUnseen] += 0.5;
+  EXPECT_FALSE(replay(p, d, {.slices = 2}, Dtype::bf16, {kUnseen}).shown);
+}
+
+TEST(GemmReplay, leaves_ties_of_gelu_to_fp32) {
+  op::GemmParams params = shape(128);
+  params.epilogue = "gelu";
+  GemmProblem p = noisy(params);
+  for (double& x : p.a) {
+    x *= 0x1p-20;
+  }
+  const auto rounded = [](double x) { return core::round_to(x, Dtype::fp16); };
+  const auto fp32_gelu = [](float z) {
+    return 0.5F * z * (1 + std::tanh(0.7978845608F * (z + 0.044715F * z * z * z)));
+  };
+  const auto d = outputs(p, [&](std::size_t i) {
+    const double z = rounded(sum(p, i, 0, 64)) + rounded(sum(p, i, 64, 128));
+    return rounded(static_cast<double>(fp32_gelu(static_cast<float>(z))));
+  });
+  const op::Replay found = replay(p, d, {.slices = 2}, Dtype::fp16);
+  EXPECT_TRUE(found.shown) << found.text;
+}
+
 TEST(GemmReplay, is_shown_by_nothing_that_contradicts) {
   op::GemmParams params = shape(0);
   params.bias = true;

@@ -83,6 +83,30 @@ TEST(GemmReference, scales_of_large_blocks_are_stored_row_by_row) {
   EXPECT_EQ(problem.output(), (Doubles{256 + 1000, 256 + 1000, 384 + 1400, 384 + 1400}));
 }
 
+// Two blocks of 16 and 2 elements, scales that lie row by row, and a number for each operand.
+TEST(GemmReference, nvfp4_has_scales_of_blocks_and_of_operands) {
+  GemmProblem problem{.gemm = {.m = 2, .n = 2, .k = 18, .trans_b = true}};
+  problem.gemm.scaling = "nvfp4";
+  problem.a.assign(36, 1.5);
+  problem.b.assign(36, 2);
+  problem.a_scales = {2, 3, 5, 7};
+  problem.b_scales = {1, 100, -10, 1000};  // the sign is not read
+  problem.a_scale = 0.5;
+  problem.b_scale = 0.25;
+
+  const auto sum = [](double first, double second) { return 0.125 * 3 * (16 * first + 2 * second); };
+  EXPECT_EQ(problem.output(), (Doubles{sum(2, 300), sum(20, 3000), sum(5, 700), sum(50, 7000)}));
+}
+
+TEST(GemmReference, scales_of_nvfp4_are_e4m3_numbers) {
+  GemmProblem problem = of_blocks("nvfp4");
+  std::vector<double> draws = {-3.3, 0, kInfinity, 1e-30, 1e30, kNan};
+  const op::Params params = op::to_params(problem.gemm);
+  const op::Port port;
+  gemm_reference().derive({&params, {}, &port}, draws);
+  EXPECT_EQ(draws, (Doubles{3.25, 1, 1, 0x1p-9, 448, 1}));
+}
+
 TEST(GemmReference, scales_are_magnitudes_of_draws) {
   std::vector<double> draws = {-3, 0, kInfinity, 0.3, kNan};
   GemmProblem problem = of_blocks("1x128_1x128");

@@ -200,6 +200,25 @@ def of_mxfp8():
     return [row._replace(device="sim:sm_100") for row in rows]
 
 
+def of_nvfp4():
+    """The same of E2M1 numbers, with a number for each operand besides."""
+    def fp4(**rest):
+        return scaled("nvfp4", mode="fp4_e2m1", **rest)
+
+    rows = [
+        Row("block_scale_misindexed", fp4(), ["G1 bound", "G2 rms"]),
+        Row("block_scale_misindexed", fp4(distribution="exact"), ["exact"]),
+        Row("column_scale_misindexed", fp4(output="fp16"), ["G1 bound", "G2 rms"]),
+        Row("block_scales_transposed", fp4(output="fp32"), ["G1 bound", "G2 rms"]),
+        Row("block_scales_missing", fp4(distribution="exact"), ["exact"]),
+        Row("missing_k_tail", fp4(), ["G1 bound", "G2 rms"], named="the last 1 of k is missing"),
+        Row("scale_1_01", fp4(), ["G1 bound"]),
+        Row("scale_1_01", fp4(output="fp32"), ["G1 bound", "G2 rms"]),
+        Row("swapped_rows", fp4(), ["G1 bound", "G2 rms"]),
+    ]
+    return [row._replace(device="sim:sm_100") for row in rows]
+
+
 def of_scales():
     """Scales of rows and blocks."""
     for scaling in BLOCKS:
@@ -322,7 +341,7 @@ STORES = [
     ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
 ]
 
-FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *EPILOGUE, *BESIDE, *NOT_EXCUSED, *STORES]
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *of_nvfp4(), *EPILOGUE, *BESIDE, *NOT_EXCUSED, *STORES]
 
 MODES = ["fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16", "fp16", "fp16_acc16", "fp8_e4m3",
          "fp8_hybrid"]
@@ -369,6 +388,9 @@ PATHS = [
     {"op": "gemm", "mode": ["fp8_e4m3", "fp8_hybrid"],
      "params": {"m": 130, "n": 140, "k": 277, "trans_b": True, "scaling": ["outer_vector", *BLOCKS, "mxfp8"], "alpha": [1, -0.5],
                 "output": ["default", "fp32"]}},
+    {"op": "gemm", "mode": "fp4_e2m1",
+     "params": {"m": 130, "n": 140, "k": 277, "trans_b": True, "scaling": "nvfp4", "alpha": [1, -0.5], "beta": [0, 0.5],
+                "output": ["default", "fp16", "fp32"]}},
     # Sums added to D.
     {"op": "gemm", "mode": ["fp32", "bf16", "fp16"],
      "params": {"m": 65, "n": 70, "k": 33, "beta": 1, "in_place": True}},

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cublaslt/gemm.hpp"
 #include "kernels/cublaslt/grouped_gemm.hpp"
+#include "op/gemm.hpp"
 #include "op/grouped_gemm.hpp"
 #include "plan/case.hpp"
 
@@ -33,6 +35,20 @@ TEST(CublasLtGroups, are_multiplied_where_each_product_is) {
     EXPECT_EQ(obstacle_of(two_groups("64+128"), mode), "") << mode;
   }
   EXPECT_EQ(obstacle_of(two_groups("64+127", false), "bf16"), "");
+}
+
+TEST(CublasLtProducts, of_fp4_need_instructions_that_devices_do_not_have) {
+  op::GemmParams p;
+  p.m = p.n = p.k = 32;
+  p.trans_b = true;
+  p.scaling = "nvfp4";
+  plan::Case c;
+  c.op = &op::gemm();
+  c.params = op::to_params(p);
+  c.mode = op::find_mode("fp4_e2m1");
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  EXPECT_EQ(gemm_obstacle({.c = &c, .ports = ports, .inject = {}}, 90, kLibrary),
+            "NVFP4 products need sm_100 or later; this device is sm_90");
 }
 
 TEST(CublasLtGroups, the_group_that_is_not_is_named) {

@@ -105,8 +105,8 @@ TEST(SimDevice, every_mode_and_layout_gives_exact_integers) {
         p.bias = true;
         p.epilogue = variant == 3 ? "relu" : "none";
         SimDevice device(*backend, p, std::string(mode.name).c_str());
-        if (!device.supports().yes) {
-          continue;
+        if (!device.supports().yes || mode.first == core::Dtype::fp4_e2m1) {
+          continue;  // FP4 has scales of blocks
         }
         const auto value = [](std::size_t i, std::size_t salt) {
           return static_cast<double>((i * 7 + salt) % 3) - 1;  // -1, 0, 1

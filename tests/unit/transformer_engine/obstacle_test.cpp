@@ -63,6 +63,14 @@ TEST(TeGemmObstacle, modes_are_those_that_the_library_accepts) {
   EXPECT_TRUE(says(gemm_obstacle(product(), "fp16_acc16"), "not fp16_acc16"));
 }
 
+TEST(TeGemmObstacle, fp4_is_for_later_devices) {
+  op::GemmParams p = product();
+  p.scaling = "nvfp4";
+  EXPECT_TRUE(says(gemm_obstacle(p, "fp4_e2m1"), "NVFP4 products need sm_100 or later; this device is sm_90"));
+  EXPECT_TRUE(
+      says(gemm_obstacle(p, "fp4_e2m1", 100), "reads NVFP4 scales in tiles of 128 x 4, and two codes in a byte"));
+}
+
 TEST(TeGemmObstacle, fp8_is_abt_only) {
   op::GemmParams p = product();
   p.trans_b = false;
