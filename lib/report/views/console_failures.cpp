@@ -22,28 +22,22 @@ constexpr std::size_t kKindsShown = 10;  // the report has all of them
 constexpr std::size_t kOthersShown = 5;  // of the same kind, by digest
 constexpr std::size_t kMaxWhat = 120;    // characters
 
-bool is_bad(const json& run) {
-  return run.at("status") != "pass" && run.at("status") != "warn";
-}
-
-/// The first run that failed (of a warning: that warned) in full, and how many others there are.
-std::string run_lines(const json& runs) {
-  auto first = std::ranges::find_if(runs, is_bad);
-  const bool failed = first != runs.end();
-  if (!failed) {
-    first = std::ranges::find(runs, "warn", [](const json& run) { return run.at("status"); });
-  }
+/// The first run that ended as the case did in full, and how many others there are; runs of known failures fail.
+std::string run_lines(const json& runs, const std::string& status) {
+  const auto is_alike = [ended = status == "xfail" ? "fail" : status](const json& run) {
+    return run.at("status") == ended;
+  };
+  const auto first = std::ranges::find_if(runs, is_alike);
   if (first == runs.end()) {
     return "";
   }
   const json& run = *first;
   std::string text;
   if (const auto implementation = run.at("implementation").get<std::string>(); !implementation.empty()) {
-    const auto alike = std::ranges::count_if(
-        runs, [&run, failed](const json& other) { return failed ? is_bad(other) : other.at("status") == "warn"; });
+    const auto alike = std::ranges::count_if(runs, is_alike);
     text += "      " + implementation;
     text += runs.size() > 1 ? fmt::format("  ({} of {} algorithms {}{})\n", alike, runs.size(),
-                                          failed ? "fail" : "warn", alike == 1 ? "s" : "")
+                                          status == "warn" ? "warn" : "fail", alike == 1 ? "s" : "")
                             : "\n";
   }
   std::string outputs;
@@ -59,7 +53,7 @@ std::string run_lines(const json& runs) {
 
 std::string case_lines(const json& record, const std::string& digest, bool colour) {
   const auto status = record.at("status").get<std::string>(), reason = record.at("reason").get<std::string>();
-  const std::string runs = run_lines(record.at("runs"));
+  const std::string runs = run_lines(record.at("runs"), status);
   std::string text = paint(upper(status), status_colour(status), colour) +
                      fmt::format("  {}   #{}\n", record.at("id").get<std::string>(), digest);
   if (!reason.empty() && (runs.empty() || status != "fail")) {

@@ -80,6 +80,17 @@ TEST(Console, a_failure_has_gate_worst_element_and_reproducer) {
   EXPECT_TRUE(has(text, "2 cases: 1 pass, 1 fail    1.5 s")) << text;
 }
 
+TEST(Console, a_failure_shows_the_run_that_failed) {
+  json report = sample_report(false, 0);
+  const plan::Case bad = sample_case("fp32", 64);
+  verdict::CaseResult result =
+      sample_result(bad, {{.label = "algo 1"}, {.label = "algo 2", .measured = 5.8, .limit = 3}});
+  result.runs.front().status = verdict::Status::inconclusive;
+  report["cases"].push_back(to_json(result));
+  const std::string text = views::render_console(report, {});
+  EXPECT_TRUE(has(text, "      algo 2  (1 of 2 algorithms fails)\n      d: G2 spread 5.8 > 3")) << text;
+}
+
 /// Appends hostile text to every string in a value.
 void poison(json& value, const std::string& text) {
   if (value.is_string()) {
