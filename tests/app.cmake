@@ -6,7 +6,7 @@ numcheck_test(report_test LABEL unit BRISK
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit BRISK
-  SOURCES unit/app/catalog_test.cpp unit/app/derived_contract_test.cpp unit/app/page_text_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
+  SOURCES unit/app/catalog_test.cpp unit/app/character_set_test.cpp unit/app/derived_contract_test.cpp unit/app/page_text_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
           unit/app/terminal_test.cpp
   LIBRARIES numcheck_app)
 target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -23,23 +23,21 @@ endif()
 # Prefers the system's Python, which has python3-jsonschema; a virtual environment may lack it.
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
-# These need NumPy, which a virtual environment is likelier to have.
+# Tests that import NumPy, which a virtual environment is likelier to have.
 find_program(TE_NUMCHECK_NUMPY_PYTHON NAMES python3)
-set(numpy_areas diagnose_large diagnose_layouts diagnose_statistics)
 if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
-  foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
-          sampled streamed isa run files jsonl trace console selection resume workers report views readme versions new_op layers
-          hardening limits memory_estimate quantisation_error
-          man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case
-          diagnose_html diagnose_kept diagnose_large diagnose_layouts diagnose_lines diagnose_names diagnose_statistics diagnose_ties diagnose_trouble)
+  file(GLOB cli_tests RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS cli/test_*.py)
+  foreach(file IN LISTS cli_tests)
+    string(REGEX REPLACE "^cli/test_(.*)\\.py$" "\\1" area "${file}")
+    file(STRINGS "${file}" numpy REGEX "^ *import numpy")
     set(python "${TE_NUMCHECK_PYTHON}")
-    if(area IN_LIST numpy_areas AND TE_NUMCHECK_NUMPY_PYTHON)
+    if(numpy AND TE_NUMCHECK_NUMPY_PYTHON)
       set(python "${TE_NUMCHECK_NUMPY_PYTHON}")
     endif()
-    add_test(NAME cli_${area} COMMAND "${python}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
+    add_test(NAME cli_${area} COMMAND "${python}" -B "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
       ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>;TE_MANY_CPUS=$<TARGET_FILE:many_cpus>;TE_FAKE_VERSIONS=$<TARGET_FILE:fake_versions>")
   endforeach()

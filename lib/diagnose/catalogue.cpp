@@ -21,6 +21,7 @@ std::span<const CatalogueRow> catalogue() {
                                                      rearranged_rows(),
                                                      changed_input_rows(),
                                                      quantised_product_rows(),
+                                                     hadamard_operand_rows(),
                                                      misapplied_rows(),
                                                      sum_rows(),
                                                      norm_rows(),

@@ -113,6 +113,7 @@ struct CatalogueRow {
 [[nodiscard]] std::span<const CatalogueRow> added_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> scaled_line_rows();
 [[nodiscard]] std::span<const CatalogueRow> moved_line_rows();
+[[nodiscard]] std::span<const CatalogueRow> hadamard_operand_rows();
 [[nodiscard]] std::span<const CatalogueRow> quantised_product_rows();
 [[nodiscard]] std::span<const CatalogueRow> rope_angle_rows();
 [[nodiscard]] std::span<const CatalogueRow> simulated_rows();

@@ -88,7 +88,8 @@ void add_accumulation(const GemmRequest& g, const Accumulation& sum, model::Erro
   const auto k = static_cast<double>(g.products);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
   // Of the sums that are rounded to it: with their scales, or before they are multiplied by them.
-  const double scale = std::max(1.0, g.product_scale);
+  const bool has_powers_of_two = op::has_scales_in_products(g.p) && !op::has_global_scales(g.p);
+  const double scale = std::max(1.0, has_powers_of_two ? std::abs(g.p.alpha) : g.product_scale);
   if (op::has_line_scales(g.p) && (!op::has_scales_in_products(g.p) || g.fp32_chain)) {
     // The product of two scales, the sum multiplied by it, and their sum: three roundings of each block's part, of which
     // none is shared by many.

@@ -48,7 +48,7 @@ class DiagnoseKept(CliTest):
         inputs = {"distribution": "normal", "a": {"distribution": "large_mean", "mean": 0.285872220993042, "sigma": 0.0714680552482605},
                   "b": {"distribution": "constant", "value": 3.018308639526367},
                   "c": {"distribution": "constant", "value": 27.81749424179393}}
-        params = {"m": 13, "n": 12, "k": 878, "trans_a": True, "alpha": 0.1, "beta": 1, "epilogue": "relu"}
+        params = {"m": 40, "n": 12, "k": 878, "trans_a": True, "alpha": 0.1, "beta": 1, "epilogue": "relu"}
         files = self.kept_of_plan({"op": "gemm", "mode": "bf16", "backend": "sim", "params": params, "inputs": inputs,
                                    "seed": 912436435, "algorithms": "all"})
         answers = [self.run_cli("diagnose", "--tensors", file, *SIM, code=0).stdout for file in files]

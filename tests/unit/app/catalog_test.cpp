@@ -14,10 +14,15 @@
 namespace numcheck::app {
 namespace {
 
-op::Params thirty_two_of_everything(const op::Op& op) {
+/// Parameters that the op takes in the mode, if there is one.
+op::Params thirty_two_of_everything(const op::Op& op, const op::Mode* mode = nullptr) {
   op::Params params;
   for (const op::Field& field : op.fields()) {
+    const bool is_fp4 = mode != nullptr && mode->first == core::Dtype::fp4_e2m1;
     params.push_back(field.required ? op::Value(std::int64_t{32}) : field.fallback);
+    if (is_fp4 && (field.name == "scaling" || field.name == "trans_b")) {
+      params.back() = field.name == "scaling" ? op::Value(std::string("nvfp4")) : op::Value(true);
+    }
   }
   return params;
 }
@@ -41,15 +46,15 @@ TEST(Catalog, every_op_has_docs_reference_model_and_backends) {
 
 TEST(Catalog, every_mode_of_every_op_exists_and_has_a_model_of_every_output) {
   for (const prepare::CatalogRow& row : catalog()) {
-    const op::Params params = thirty_two_of_everything(*row.op);
     for (const std::string_view name : row.op->modes) {
       const op::Mode* mode = op::find_mode(name);
       ASSERT_NE(mode, nullptr) << name;
+      const op::Params params = thirty_two_of_everything(*row.op, mode);
       ASSERT_TRUE(row.op->check(params, *mode).empty()) << name;
       for (const op::Port& port : row.op->ports(params, *mode)) {
         EXPECT_FALSE(port.doc.empty()) << port.name;
         if (port.role == op::Role::output) {
-          const model::ErrorModel model = row.error_model({.params = &params, .mode = mode}, port.name);
+          const model::ErrorModel model = row.error_model({.params = &params, .mode = mode, .sm = 100}, port.name);
           EXPECT_FALSE(model.source.empty()) << name;
           EXPECT_GT(model.bound_magnitude + model.bound_value, 0) << name;
         }
@@ -101,7 +106,8 @@ TEST(Catalog, the_backend_table_names_every_backend_that_plans_may_name) {
 }
 
 bool has_exact_leg(const op::Op& op, std::string_view mode) {
-  return op.exact_plan(thirty_two_of_everything(op), *op::find_mode(mode)).reason.empty();
+  const op::Mode* found = op::find_mode(mode);
+  return op.exact_plan(thirty_two_of_everything(op, found), *found).reason.empty();
 }
 
 TEST(Catalog, quick_plan_has_every_op_and_every_mode_of_products_on_both_legs) {

@@ -173,7 +173,7 @@ TEST(Extends, mistakes_are_shown_in_the_file_that_has_them) {
 common.json:2:23: error: unknown mode "bf61"
     2 |  "defaults": {"mode": "bf61", "params": {"output": "fp16"}}}
       |                       ^~~~~~
-   hint: did you mean "bf16"? modes are: fp32 fp32_pedantic tf32 fp32_fast16f fp32_fast16bf bf16x9 bf16 fp16 fp16_acc16 fp8_e4m3 fp8_hybrid
+   hint: did you mean "bf16"? modes are: fp32 fp32_pedantic tf32 fp32_fast16f fp32_fast16bf bf16x9 bf16 fp16 fp16_acc16 fp8_e4m3 fp8_hybrid fp4_e2m1
    at /defaults/mode
 )");
 }

@@ -91,6 +91,9 @@ TEST(SimDevice, every_mode_and_layout_gives_exact_integers) {
   for (const int sm : {80, 86, 89, 90, 100, 120}) {
     const auto backend = kernels::sim::make_backend(sm);
     for (const op::Mode& mode : op::all_modes()) {
+      if (mode.first == core::Dtype::fp4_e2m1) {
+        continue;  // which has scales of blocks in one layout
+      }
       for (const int variant : {0, 1, 2, 3}) {
         op::GemmParams p = shape(9, 11, 13);
         p.trans_a = (variant & 1) != 0;
@@ -105,8 +108,8 @@ TEST(SimDevice, every_mode_and_layout_gives_exact_integers) {
         p.bias = true;
         p.epilogue = variant == 3 ? "relu" : "none";
         SimDevice device(*backend, p, std::string(mode.name).c_str());
-        if (!device.supports().yes || mode.first == core::Dtype::fp4_e2m1) {
-          continue;  // FP4 has scales of blocks
+        if (!device.supports().yes) {
+          continue;
         }
         const auto value = [](std::size_t i, std::size_t salt) {
           return static_cast<double>((i * 7 + salt) % 3) - 1;  // -1, 0, 1
