@@ -286,14 +286,14 @@ class Replays {
                                                         const std::vector<Way>& ways) {
     std::vector<Count> counts;
     const Partition* loaded = nullptr;
-    for (std::size_t w = 0; w < ways.size(); ++w) {
-      if (ways[w].partition != loaded) {
-        loaded = ways[w].partition;
+    for (const Way& way : ways) {
+      if (way.partition != loaded) {
+        loaded = way.partition;
         parts.slices.clear();
         std::ranges::transform(loaded->slices, std::back_inserter(parts.slices),
                                [&](const Slice& slice) { return sums.of(slice); });
       }
-      counts.push_back(count_of(index, got, replay.strict(parts), replay.predict(parts, ways[w].scheme)));
+      counts.push_back(count_of(index, got, replay.strict(parts), replay.predict(parts, way.scheme)));
     }
     return counts;
   }

@@ -102,6 +102,11 @@ json error_over_limit(const verdict::CaseResult& result) {
   return any ? number(largest) : json();
 }
 
+bool has_same_bits(const verdict::RunResult& a, const verdict::RunResult& b) {
+  return !a.outputs.empty() &&
+         std::ranges::equal(a.outputs, b.outputs, {}, &verdict::OutputResult::digest, &verdict::OutputResult::digest);
+}
+
 json runs_json(const verdict::CaseResult& result) {
   const plan::Case& c = *result.c;
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
@@ -113,6 +118,11 @@ json runs_json(const verdict::CaseResult& result) {
     if (run.run.fault_unseen) {
       runs.back()["fault_changed_nothing"] = true;
     }
+    const auto earlier =
+        std::find_if(result.runs.data(), &run, [&run](const auto& other) { return has_same_bits(other, run); });
+    if (earlier != &run) {
+      runs.back()["same_bits_as"] = earlier->run.label;
+    }
   }
   return runs;
 }
@@ -123,6 +133,8 @@ json run_rule() {
   json rule = rule_of(run_members());
   rule["properties"]["fault_changed_nothing"] = flag(
       "a fault was planted (--inject), and changed nothing: outputs, guards and inputs are as without it; absent: no");
+  rule["properties"]["same_bits_as"] =
+      text("the first algorithm before this one whose outputs are the same, bit for bit; absent: none");
   return rule;
 }
 

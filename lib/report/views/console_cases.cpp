@@ -47,12 +47,14 @@ std::string formats_line(const json& run) {
 std::string metric_lines(const json& record) {
   std::string text;
   for (const json& run : record.at("runs")) {
-    text += fmt::format("        {}{}  {}{}\n", run.at("implementation").get<std::string>(),
+    const std::string same = run.value("same_bits_as", "");
+    text += fmt::format("        {}{}  {}{}{}\n", run.at("implementation").get<std::string>(),
                         run.at("deterministic").get<bool>() ? "" : "  NOT DETERMINISTIC",
                         human_time(number_value(run.at("device_s"))),
                         run.at("observed_class").get<std::string>().empty()
                             ? ""
-                            : "  class " + class_label(run.at("observed_class").get<std::string>()));
+                            : "  class " + class_label(run.at("observed_class").get<std::string>()),
+                        same.empty() ? "" : "  same bits as " + same);
     if (const std::string words = not_told_text(run); !words.empty()) {
       text += fmt::format("        {}\n", words);
     }

@@ -148,6 +148,20 @@ TEST(Console, verbose_lists_every_case_and_very_verbose_its_metrics) {
   EXPECT_TRUE(has(very, "stages (sums over cases; they overlap):"));
 }
 
+TEST(Console, very_verbose_says_which_algorithms_have_the_same_bits) {
+  json report = sample_report(false, 0);
+  const plan::Case c = sample_case("fp32", 64);
+  report["cases"].push_back(to_json(
+      sample_result(c, {{.label = "grouped"}, {.label = "one by one"}, {.label = "another", .bits = "other bits"}})));
+  const std::string text = views::render_console(report, {.verbosity = 2});
+  const auto line = [&text](const std::string& from) {
+    return text.substr(text.find(from), text.find('\n', text.find(from)) - text.find(from));
+  };
+  EXPECT_TRUE(has(line("        one by one"), "same bits as grouped")) << text;
+  EXPECT_FALSE(has(line("        another"), "same bits")) << text;
+  EXPECT_FALSE(has(line("        grouped"), "same bits")) << text;
+}
+
 TEST(Console, has_colour_only_when_asked_and_never_alone) {
   const json report = sample_report(true, 1);
   const std::string plain = views::render_console(report, {.verbosity = 2});
