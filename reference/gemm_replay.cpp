@@ -160,29 +160,36 @@ class Replays {
     return some;
   }
 
-  /// Some of those with other bits than one rounding at the end gives, which tell ways apart, and as many of all.
+  /// Some of those with other bits than one rounding at the end gives, which tell ways apart, and as many of all; none that is like
+  /// another.
   [[nodiscard]] std::vector<std::int64_t> screening() const {
     std::vector<char> tells(elements_.size());
+    std::vector<Fingerprint> fingerprints(elements_.size());
     const ElementReplay replay(request_, g_);
     core::parallel_chunks(elements_.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
       RunningSums sums(request_, g_);
       for (std::size_t i = begin; i < end; ++i) {
         sums.load(elements_[i]);
         ElementParts parts = addends_of(elements_[i]);
+        fingerprints[i] = fingerprint(sums, parts, elements_[i]);
         parts.slices = {sums.of({Range{0, g_.shape.k}})};
         const Prediction once = replay.strict(parts);
         const double got = stored(elements_[i]);
         tells[i] = got < once.low || got > once.high ? 1 : 0;
       }
     });
-    std::vector<std::int64_t> telling;
+    std::vector<std::int64_t> telling, distinct;
+    std::set<Fingerprint> seen;
     for (std::size_t i = 0; i < tells.size(); ++i) {
-      if (tells[i] != 0) {
-        telling.push_back(elements_[i]);
+      if (seen.insert(fingerprints[i]).second) {
+        distinct.push_back(elements_[i]);
+        if (tells[i] != 0) {
+          telling.push_back(elements_[i]);
+        }
       }
     }
     std::vector<std::int64_t> chosen = spread(telling, kScreened / 2);
-    const std::vector<std::int64_t> of_all = spread(elements_, kScreened - chosen.size());
+    const std::vector<std::int64_t> of_all = spread(distinct, kScreened - chosen.size());
     chosen.insert(chosen.end(), of_all.begin(), of_all.end());
     return chosen;
   }

@@ -18,7 +18,8 @@ namespace numcheck::reference {
 /// The roundings are shown if one way has
 ///
 ///   - other <= 3 expected + 6 sqrt(3 expected) + n / 100, and no more than half of those that are not expected; where most
-///     elements repeat others, so that each stands for a row or a column, no more than 3 expected reaches once in 100 times
+///     elements repeat others, so that each stands for a row or a column and all may share one error, of those alone of which other
+///     bits are improbable (below 1/3000), no more than 3 times what is expected reaches once in 100 times
 ///   - at least 80 % of the telling elements as predicted, and these are more than chance: with bits(x) = x + log2 binom(n, x),
 ///     bits(telling as predicted) - bits(other) - log2(ways that predict different bits) >= 1. If none is telling, no
 ///     element may have other bits, and of half of them one number must be predicted, not an interval; nothing is telling of

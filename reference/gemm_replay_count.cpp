@@ -49,13 +49,17 @@ double most_of_repeated(double mean) {
   return number;
 }
 
-/// So many of the elements may have other bits than predicted. Where most repeat others, a single one is a row or column.
+/// So many of the elements may have other bits than predicted.
 double most_by_chance(const Count& count) {
-  constexpr double kRepeated = 2, kFew = 30;
-  if (count.stored >= kRepeated * count.elements && kSlack * count.expected < kFew) {
-    return most_of_repeated(kSlack * count.expected);
-  }
   return most_by_errors(count) + std::floor(kShare * count.elements);
+}
+
+/// Where most elements repeat others, each is a row or a column, and all may share the error of one sum: how many of those that are
+/// close to a boundary cross it together says nothing, but none of the others may.
+bool contradicts(const Count& count) {
+  constexpr double kRepeated = 2;
+  return count.stored >= kRepeated * count.elements ? count.odd > most_of_repeated(kSlack * count.odd_expected)
+                                                    : count.other > most_by_chance(count);
 }
 
 /// What it takes to say which x of the elements.
@@ -81,6 +85,8 @@ void Count::add(const Count& more) noexcept {
   stored += more.stored;
   other += more.other;
   expected += more.expected;
+  odd += more.odd;
+  odd_expected += more.odd_expected;
   telling += more.telling;
   told += more.told;
   astray += more.astray;
@@ -94,12 +100,16 @@ Count count_of(std::int64_t index, double got, const Prediction& once, const Pre
   if (!finite) {
     return {};
   }
+  constexpr double kProbable = 1e-3;
+  const bool is_improbable = kSlack * more.otherwise < kProbable;
   const bool as_predicted = more.low <= got && got <= more.high;
   const bool telling = once.high < more.low || once.low > more.high;
   return {.elements = 1,
           .stored = 1,
           .other = as_predicted ? 0.0 : 1.0,
           .expected = std::min(1.0, more.otherwise),
+          .odd = is_improbable && !as_predicted ? 1.0 : 0.0,
+          .odd_expected = is_improbable ? more.otherwise : 0.0,
           .telling = telling ? 1.0 : 0.0,
           .told = telling && as_predicted ? 1.0 : 0.0,
           .astray = got < more.low - more.astray || got > more.high + more.astray ? 1.0 : 0.0,
@@ -117,7 +127,7 @@ double distinct(const std::vector<Count>& ways) {
 
 bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
   constexpr double kLeastTold = 0.8;
-  if (!(count.elements > 0) || count.other > most_by_chance(count)) {
+  if (!(count.elements > 0) || contradicts(count)) {
     return false;
   }
   const bool uncontradicted = count.telling == 0 && count.other == 0 && 2 * count.single >= count.elements;
@@ -134,7 +144,7 @@ bool beyond_chance(const Count& count) {
 
 bool too_few(const Count& count, const op::EarlyRounding& rounding, double ways) {
   const double most = most_by_chance(count);
-  if (!(count.elements > 0) || !rounding.rounds() || count.other > most || count.telling - count.told > most) {
+  if (!(count.elements > 0) || !rounding.rounds() || contradicts(count) || count.telling - count.told > most) {
     return false;
   }
   const double against = bits_of(count, std::min(most, count.elements / 2));

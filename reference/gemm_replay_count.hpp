@@ -17,6 +17,8 @@ struct Count {
   double stored = 0;            ///< with those that others repeat
   double other = 0;             ///< have other bits than predicted
   double expected = 0;          ///< sum of the probabilities of that
+  double odd = 0;               ///< have other bits although that is improbable
+  double odd_expected = 0;      ///< sum of the probabilities of those of which it is
   double telling = 0;           ///< would have other bits if they were rounded once
   double told = 0;              ///< of these, those with the bits that were predicted
   double astray = 0;            ///< are further off than Prediction::astray allows

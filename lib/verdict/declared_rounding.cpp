@@ -87,7 +87,9 @@ op::Replay replayed(const EvaluationContext& context, const JudgedOperands& oper
       farthest_elements(expected_values(context, compared.port()).value.span(), compared.port(), request.stored);
   request.variance = [&strict](double magnitude, double second, double value) {
     const double coherent = magnitude > 0 ? value * value / magnitude : 0;
-    return strict.var_second * second + strict.var_value * value * value +
+    // What sums of one sign lose, all in the same direction.
+    const double drift = strict.slope_low * value + strict.slope_coherent * coherent;
+    return drift * drift + strict.var_second * second + strict.var_value * value * value +
            strict.var_magnitude * magnitude * magnitude + strict.var_coherent * coherent * coherent +
            strict.var_absolute;
   };

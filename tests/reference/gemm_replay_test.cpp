@@ -267,12 +267,20 @@ TEST(GemmReplay, counts_elements_of_equal_rows_once) {
   std::vector<double> d = outputs(p, [&p](std::size_t i) { return rn(rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))); });
   const auto found = [&] { return replay(p, d, {.slices = 2}, Dtype::bf16, {}, 0x1p-28); };
   EXPECT_EQ(found().elements, 40U);
-  for (std::size_t i = 3; i < d.size(); i += 40) {
-    d[i] *= 1 + 0x1p-7;
+  // The column whose sum of slices is closest to the boundary between two numbers crosses it.
+  const auto before = [&p](std::size_t j) { return rn(sum(p, j, 0, 64)) + rn(sum(p, j, 64, 128)); };
+  const auto off = [&](std::size_t j) { return std::abs(before(j) - d[j]) / core::ulp(before(j), Dtype::bf16); };
+  std::size_t closest = 0;
+  for (std::size_t j = 1; j < 40; ++j) {
+    closest = off(j) > off(closest) ? j : closest;
+  }
+  const double other = d[closest] + (before(closest) > d[closest] ? 1 : -1) * core::ulp(before(closest), Dtype::bf16);
+  for (std::size_t i = closest; i < d.size(); i += 40) {
+    d[i] = other;
   }
   EXPECT_TRUE(found().shown) << "a sum that goes otherwise does so in all rows: " << found().text;
   EXPECT_EQ(found().equal, 39U);
-  d[7] *= 1 + 0x1p-7;
+  d[closest == 7 ? 8 : 7] *= 1 + 0x1p-7;
   EXPECT_EQ(found().elements, 41U) << "not if other bits were stored";
 }
 
@@ -287,6 +295,25 @@ TEST(GemmReplay, does_not_count_a_wrong_row_of_equal_elements_as_one) {
     d[i] *= 1 + 0x1p-7;
   }
   EXPECT_FALSE(replay(p, d, {.slices = 2}).shown) << "whose sums leave no doubt";
+}
+
+// All products are one number, and so is the error of their sum: whatever bias brings close to a boundary crosses it.
+TEST(GemmReplay, lets_sums_with_one_error_cross_boundaries_together) {
+  op::GemmParams params = shape(128);
+  params.bias = true;
+  GemmProblem p = noisy(params);
+  p.a.assign(p.a.size(), 0.1);
+  p.b.assign(p.b.size(), 0.3);
+  const auto off_by = [&p](double error) {
+    return outputs(p, [&p, error](std::size_t i) {
+      return rn(rn(sum(p, i, 0, 64) * (1 + error) + p.bias[i % 40]) + sum(p, i, 64, 128));
+    });
+  };
+  const op::EarlyRounding rounding{.slices = 2};
+  for (const double error : {0.0, 0x1p-13, -0x1p-13}) {
+    const op::Replay found = replay(p, off_by(error), rounding, Dtype::bf16, {}, 0x1p-21);
+    EXPECT_TRUE(found.shown) << error << ": " << found.text;
+  }
 }
 
 TEST(GemmReplay, allows_no_row_of_which_a_fifth_does_not_fit) {
