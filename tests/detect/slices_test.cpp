@@ -123,6 +123,37 @@ TEST(Slices, beside_bias_and_relu_are_found_among_all_ways) {
   }
 }
 
+// All products are one number: elements differ by their bias alone, and those of a column not at all.
+TEST(Slices, of_equal_products_are_told_by_different_columns) {
+  op::GemmParams p = with(product(1000), "gelu", true);
+  p.m = 32;
+  p.n = 87;
+  plan::Case c = fp16_case(0x1p-13, p);
+  for (const auto& [port, value] : {std::pair("a", 0.1), std::pair("b", 0x1p-8)}) {
+    c.inputs.ports[port] = data::make_distribution("constant");
+    c.inputs.ports[port].params = {value};
+  }
+  c.seed = 113140203;
+  plan::identify(c);
+  for (const verdict::RunResult& result : run(c, "")) {
+    EXPECT_NE(result.status, verdict::Status::fail) << result.run.label << ": " << result.failing;
+  }
+}
+
+// Sums that lie between two numbers may go either way, but not most of them the wrong one.
+TEST(Slices, of_structured_operands_excuse_no_factor) {
+  op::GemmParams p = product(500);
+  p.m = 70;
+  p.n = 130;
+  plan::Case c = make_case("fp16", p);
+  c.inputs.common = data::make_distribution("structured");
+  c.seed = 1;
+  plan::identify(c);
+  for (const verdict::RunResult& result : run(c, "perturb_all=0.001")) {
+    EXPECT_EQ(result.status, verdict::Status::fail) << result.run.label << ": " << result.failing;
+  }
+}
+
 TEST(Slices, excuse_no_other_fault) {
   for (const std::string_view mode : {"bf16", "fp16"}) {
     for (const op::GemmParams& p : products()) {
