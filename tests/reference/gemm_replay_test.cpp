@@ -286,9 +286,7 @@ TEST(GemmReplay, counts_elements_of_equal_rows_once) {
 
 TEST(GemmReplay, does_not_count_a_wrong_row_of_equal_elements_as_one) {
   GemmProblem p = noisy(shape(128));
-  for (std::size_t i = 0; i < p.b.size(); ++i) {
-    p.b[i] = 0.1;
-  }
+  p.b.assign(p.b.size(), 0.1);
   std::vector<double> d = outputs(p, [&p](std::size_t i) { return rn(rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))); });
   EXPECT_TRUE(replay(p, d, {.slices = 2}).shown);
   for (std::size_t i = 7 * 40; i < 8 * 40; ++i) {

@@ -19,7 +19,6 @@ namespace {
 using nlohmann::json;
 using testing::sample_case;
 using testing::sample_result;
-using testing::SampleRun;
 
 json sample_report(bool simulated, std::size_t failures) {
   RunFacts facts;
