@@ -222,6 +222,7 @@ class Replays {
     return astray(way);
   }
 
+  /// Which element no rounding of that way explains.
   [[nodiscard]] std::string astray(const Way& way) const {
     std::vector<std::int64_t> all = elements_;
     all.insert(all.end(), request_.farthest.begin(), request_.farthest.end());

@@ -39,10 +39,10 @@ double most_by_errors(const Count& count) {
 }
 
 /// Of a Poisson distribution with that mean, the largest number that it reaches once in a hundred times.
-double most_of_repeated(double mean) {
+double most_of_improbable(double mean) {
   constexpr double kChance = 0.01;
   double number = 0, term = std::exp(-mean), below = 0;
-  while (below + term < 1 - kChance && number < 1000) {
+  while (below + term < 1 - kChance) {  // a mean of 4 at most, of 4096 improbable ones
     below += term;
     term *= mean / ++number;
   }
@@ -58,7 +58,7 @@ double most_by_chance(const Count& count) {
 /// close to a boundary cross it together says nothing, but none of the others may.
 bool contradicts(const Count& count) {
   constexpr double kRepeated = 2;
-  return count.stored >= kRepeated * count.elements ? count.odd > most_of_repeated(kSlack * count.odd_expected)
+  return count.stored >= kRepeated * count.elements ? count.odd > most_of_improbable(kSlack * count.odd_expected)
                                                     : count.other > most_by_chance(count);
 }
 

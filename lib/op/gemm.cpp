@@ -49,10 +49,8 @@ Port scalar(std::string_view name, Role role, std::string_view of, std::string_v
 /// The scales of A and B: a number each, or as their layouts say, drawn like any input, or both.
 void add_scales(const GemmParams& p, std::vector<Port>& ports) {
   if (has_global_scales(p)) {
-    ports.push_back(
-        scalar("a_global_scale", Role::scale, "a", "value of A = code * a_scale_inv * a_global_scale: amax / 2688"));
-    ports.push_back(
-        scalar("b_global_scale", Role::scale, "b", "value of B = code * b_scale_inv * b_global_scale: amax / 2688"));
+    ports.push_back(scalar("a_global_scale", Role::scale, "a", "value of A = code * a_scale_inv * a_global_scale"));
+    ports.push_back(scalar("b_global_scale", Role::scale, "b", "value of B = code * b_scale_inv * b_global_scale"));
   }
   if (!has_line_scales(p)) {
     ports.push_back(scalar("a_scale_inv", Role::scale, "a", "value of A = code * a_scale_inv"));

@@ -116,11 +116,14 @@ std::string output_block(const std::string& port, const json& output, std::size_
   return text + fmt::format("<p class=\"facts\">{}</p>\n", metrics_text(output)) + worst_text(output);
 }
 
-/// The first run that ended as the case did, in full, and the number of others; runs of known failures fail.
+/// The first run that ended as the case did, in full, and the number of others: a failed one of known failures, and of cases that
+/// did not end by themselves.
 std::string runs_block(const json& record, std::size_t& pictures) {
   const json& runs = part_at(record, "runs");
-  const std::string status = text_at(record, "status"), ended = status == "xfail" ? "fail" : status;
-  const auto is_alike = [&ended](const json& run) { return text_at(run, "status") == ended; };
+  const auto status_of = [](const json& run) { return text_at(run, "status"); };
+  const std::string status = text_at(record, "status");
+  const std::string ended = std::ranges::find(runs, status, status_of) != runs.end() ? status : "fail";
+  const auto is_alike = [&](const json& run) { return status_of(run) == ended; };
   const auto first = std::ranges::find_if(runs, is_alike);
   if (first == runs.end()) {
     return "";
