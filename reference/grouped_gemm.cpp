@@ -1,5 +1,7 @@
 #include "op/grouped_gemm.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,18 +53,48 @@ op::Yardsticks grouped_yardsticks(const op::ReferenceRequest& request) {
   return of_groups(request, gemm_reference().yardsticks);
 }
 
+/// What the diagnoses of `gemm` say of one group's product; nothing where the reference has no values of it.
+std::vector<op::Finding> diagnosis_of_group(const op::FindingRequest& all, const op::GemmParams& product,
+                                            const op::Delivered& delivered, std::size_t group) {
+  const auto expected = std::ranges::find(all.expected->outputs, delivered.port, &op::OutputValues::port);
+  if (expected == all.expected->outputs.end()) {
+    return {};
+  }
+  const op::Params params = op::to_params(product);
+  const std::vector<op::Operand> inputs = op::operands_of_group(all.inputs, group);
+  op::Values own;
+  own.outputs.emplace_back().value = core::Buffer<double>(expected->value.size());
+  std::ranges::copy(expected->value.span(), own.outputs.front().value.data());
+  const std::vector outputs{delivered};
+  const op::Sample sample;
+  return gemm_reference().diagnose({&params, inputs, &own, outputs, &sample});
+}
+
+std::vector<op::Finding> grouped_diagnosis(const op::FindingRequest& request) {
+  const auto products = op::products_of(op::from_params<op::GroupedGemmParams>(*request.params));
+  std::vector<op::Finding> findings;
+  for (const op::Delivered& delivered : request.outputs) {
+    const auto [port, group] = op::group_port(delivered.port);
+    if (port == "d" && (request.about.empty() || request.about == delivered.port)) {
+      std::ranges::move(diagnosis_of_group(request, products[group], delivered, group), std::back_inserter(findings));
+    }
+  }
+  return findings;
+}
+
 }  // namespace
 
-// The reference of `gemm` (gemm.cpp), group by group: its values and its yardsticks, each group's sums checked in
-// twofold arithmetic. Groups have several outputs of equal rank, so there are no samples. replay() is that of a single
-// product, of which verdicts ask. What `gemm` has beyond that (mistakes for the certificate, Freivalds' check and
-// diagnoses) is left out here.
+// The reference of `gemm` (gemm.cpp), group by group: its values, its yardsticks and its diagnoses, each group's sums
+// checked in twofold arithmetic. Groups have several outputs of equal rank, so there are no samples. replay() is that of
+// a single product, of which verdicts ask. What `gemm` has beyond that (mistakes for the certificate, Freivalds' check) is
+// left out here.
 op::Reference grouped_gemm_reference() {
   static const std::string version = "grouped_gemm/1 " + std::string(gemm_reference().version);
   op::Reference reference;
   reference.values = &grouped_values;
   reference.yardsticks = &grouped_yardsticks;
   reference.version = version;
+  reference.diagnose = &grouped_diagnosis;
   reference.replay = gemm_reference().replay;
   return reference;
 }

@@ -185,6 +185,7 @@ struct FindingRequest {
   const Values* expected = nullptr;
   std::span<const Delivered> outputs;
   const Sample* sample = nullptr;  ///< what `expected` holds of the main output
+  std::string_view about = {};     ///< the one output whose findings are wanted, others may be left out; empty: all
 };
 
 /// Findings of an op whose rows do not know of each other, made of some rows at a time.

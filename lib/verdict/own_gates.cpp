@@ -24,9 +24,11 @@ namespace {
 /// What the op's function says about the run, by what `expected` says.
 template <class Said>
 std::vector<Said> findings_of(const EvaluationContext& context,
-                              std::vector<Said> (*function)(const op::FindingRequest&), const op::Values& expected) {
+                              std::vector<Said> (*function)(const op::FindingRequest&), const op::Values& expected,
+                              std::string_view about = {}) {
   const DecodedOutputs delivered(*context.prepared, context.host);
-  return function({&context.group->params, context.inputs(), &expected, delivered.outputs(), &context.group->sample});
+  return function(
+      {&context.group->params, context.inputs(), &expected, delivered.outputs(), &context.group->sample, about});
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op
     return {};
   }
   std::vector<op::Finding> findings =
-      findings_of(context, context.group->row->reference.diagnose, expected_outputs(context, port));
+      findings_of(context, context.group->row->reference.diagnose, expected_outputs(context, port), port.name);
   std::erase_if(findings, [&port](const op::Finding& finding) { return finding.port != port.name; });
   return findings;
 }

@@ -2,7 +2,11 @@
 #include "op/grouped_gemm.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -147,6 +151,70 @@ TEST(GroupedGemm, products_behind_outputs_have_their_operands) {
   EXPECT_EQ(second->params.m, 2);
   EXPECT_TRUE(second->params.trans_a);
   EXPECT_FALSE(op::product_behind(op::grouped_gemm(), params, "d1_amax").has_value());
+}
+
+Doubles noise(std::size_t size, std::uint64_t seed) {
+  Doubles values(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint64_t bits = (seed + i) * 0x9e3779b97f4a7c15U;
+    values[i] = static_cast<double>((bits ^ bits >> 29) * 0xbf58476d1ce4e5b9U >> 11) * 0x1p-52 - 1;
+  }
+  return values;
+}
+
+/// Two products, of sums of 40 and of 257.
+class TwoProducts : public ::testing::Test {
+ protected:
+  /// What is said of both, delivered without what lies `missing` from the end of k.
+  std::vector<op::Finding> diagnosis(std::array<int, 2> missing, std::string_view about = "") {
+    const std::array<Doubles, 2> delivered{product(0, k_[0] - missing[0]), product(1, k_[1] - missing[1])};
+    const std::vector<op::Delivered> outputs{{"d0", delivered[0], core::Dtype::fp32, 1, {}},
+                                             {"d1", delivered[1], core::Dtype::fp32, 1, {}}};
+    const op::ReferenceRequest request{.params = &params_,
+                                       .inputs = {{"a0", a_[0].data(), 1, kSide, k_[0]},
+                                                  {"b0", b_[0].data(), 1, k_[0], kSide},
+                                                  {"a1", a_[1].data(), 1, kSide, k_[1]},
+                                                  {"b1", b_[1].data(), 1, k_[1], kSide}},
+                                       .sample = {}};
+    const op::Values expected = grouped_gemm_reference().values(request);
+    return grouped_gemm_reference().diagnose({&params_, request.inputs, &expected, outputs, &request.sample, about});
+  }
+
+ private:
+  static constexpr std::int64_t kSide = 20;
+  std::array<std::int64_t, 2> k_{40, 257};
+  std::array<Doubles, 2> a_{noise(kSide * 40, 1), noise(kSide * 257, 100'000)};
+  std::array<Doubles, 2> b_{noise(kSide * 40, 200'000), noise(kSide * 257, 300'000)};
+  op::Params params_ = op::to_params(op::GroupedGemmParams{.m = "20", .n = "20", .k = "40+257"});
+
+  [[nodiscard]] Doubles product(std::size_t group, std::int64_t terms) const {
+    Doubles d(kSide * kSide);
+    for (std::int64_t i = 0; i < kSide; ++i) {
+      for (std::int64_t t = 0; t < terms; ++t) {
+        for (std::int64_t j = 0; j < kSide; ++j) {
+          d[static_cast<std::size_t>(i * kSide + j)] += a_[group][static_cast<std::size_t>(i * k_[group] + t)] *
+                                                        b_[group][static_cast<std::size_t>(t * kSide + j)];
+        }
+      }
+    }
+    return d;
+  }
+};
+
+TEST_F(TwoProducts, are_diagnosed_each_by_itself) {
+  const auto second = diagnosis({0, 1});
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].port, "d1");
+  EXPECT_EQ(second[0].cause, "the last 1 of k is missing");
+
+  EXPECT_EQ(diagnosis({3, 1}).size(), 2U);
+  EXPECT_TRUE(diagnosis({0, 0}).empty());
+}
+
+TEST_F(TwoProducts, are_not_diagnosed_unasked) {
+  const auto first = diagnosis({3, 1}, "d0");
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].cause, "the last 3 of k are missing");
 }
 
 }  // namespace
