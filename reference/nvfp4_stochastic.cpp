@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -82,13 +83,19 @@ struct Group {
 
 class Groups {
  public:
+  explicit Groups(std::size_t lines) : all_(kFirstLine + 2 * lines) {}
+
   void add(std::size_t i, std::size_t length, const Choice& choice, bool up) {
+    constexpr double kHalf = 0.5;
     const double p = choice.probability(), u = up ? 1 : 0;
     const auto part = static_cast<std::size_t>(kParts * choice.fraction);
     all_.at(0).add(u, p);
     all_.at(1 + (choice.lower >= kSign ? 1 : 0)).add(u, p);
     all_.at(kFirstPlace + i % length % kPlaces).add(u, p);
     all_.at(kFirstPart + choice.lower % kSign * kParts + part).add(u, p);
+    const std::size_t line = kFirstLine + 2 * (i / length);
+    all_.at(line).add(u, p);
+    all_.at(line + 1).add(p < kHalf ? 1 - u : u, std::max(p, 1 - p));
   }
 
   /// The largest sum over what chance makes of it, and what it is of.
@@ -108,15 +115,17 @@ class Groups {
     }
     const Group& group = all_.at(at);
     const double count = std::max(1.0, group.count);
-    found.text =
-        fmt::format("{} are rounded away from zero in {:.4f} of {:.0f} cases; with eight random bits in {:.4f}",
-                    name_of(at), group.ups / count, group.count, group.expected / count);
+    const bool to_likelier = at >= kFirstLine && (at - kFirstLine) % 2 != 0;
+    found.text = fmt::format("{} are rounded {} in {:.4f} of {:.0f} cases; with eight random bits in {:.4f}",
+                             name_of(at), to_likelier ? "to the nearer number" : "away from zero", group.ups / count,
+                             group.count, group.expected / count);
     return found;
   }
 
  private:
   static constexpr std::size_t kPlaces = 16, kParts = 16;
   static constexpr std::size_t kFirstPlace = 3, kFirstPart = kFirstPlace + kPlaces;
+  static constexpr std::size_t kFirstLine = kFirstPart + kMostCode * kParts;
 
   static std::string name_of(std::size_t group) {
     if (group < kFirstPlace) {
@@ -126,12 +135,15 @@ class Groups {
     if (group < kFirstPart) {
       return fmt::format("elements number {} of their block", group - kFirstPlace);
     }
+    if (group >= kFirstLine) {
+      return fmt::format("elements of line {}", (group - kFirstLine) / 2);
+    }
     const std::size_t lower = (group - kFirstPart) / kParts, part = (group - kFirstPart) % kParts;
     return fmt::format("elements between {} and {} that are {}/16 to {}/16 of the way", kMagnitudes.at(lower),
                        kMagnitudes.at(lower + 1), part, part + 1);
   }
 
-  std::array<Group, kFirstPart + kMostCode * kParts> all_;
+  std::vector<Group> all_;
 };
 
 /// u - p of every element, and the bound of its magnitude and its variance.
@@ -169,7 +181,7 @@ template <class Code>
 Judged judge(const Nvfp4Layout& source, std::span<const double> scaled, const Code& code) {
   const auto length = static_cast<std::size_t>(source.matrix().length);
   Judged judged;
-  Groups groups;
+  Groups groups((scaled.size() + length - 1) / std::max<std::size_t>(1, length));
   Residuals residuals{std::vector<float>(scaled.size()), std::vector<float>(scaled.size()),
                       std::vector<float>(scaled.size())};
   for (std::size_t i = 0; i < scaled.size(); ++i) {
@@ -255,7 +267,9 @@ std::span<const op::OwnGate> stochastic_gates() {
       op::OwnGate{kImpossible,
                   "stochastic rounding: elements whose code is of neither of the two numbers next to x factor"},
       op::OwnGate{kShare,
-                  "stochastic rounding: how often elements are rounded away from zero, against floor(256 f) / 256"},
+                  "stochastic rounding: how often elements are rounded away from zero, and those of a line to the "
+                  "nearer number, against "
+                  "floor(256 f) / 256"},
       op::OwnGate{kCorrelated, "stochastic rounding: correlation of draws a fixed distance apart"},
   };
   return kGates;

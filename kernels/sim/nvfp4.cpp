@@ -153,7 +153,8 @@ class Side {
     if (fault_ == "subnormal_codes_flushed" && std::fabs(scaled) < 1) {
       scaled = 0;
     }
-    if (draws_.is_stochastic) {
+    const bool nearest = fault_ == "stochastic_nearest_line" && element / length_ == lines_ / 2;
+    if (draws_.is_stochastic && !nearest) {
       return draws_.code(scaled, element);
     }
     return static_cast<unsigned>(

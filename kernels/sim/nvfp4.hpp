@@ -44,6 +44,11 @@ inline constexpr OpFault kLinesForSquares{
     {"lines_for_squares", "a scale follows from 16 elements of a line, not from 16 x 16"}, &needs_square_blocks};
 inline constexpr OpFault kStochasticNearest{{"stochastic_nearest", "codes are rounded to nearest even, not at random"},
                                             &needs_stochastic};
+inline constexpr OpFault kStochasticNearestLine{
+    {"stochastic_nearest_line",
+     "codes of the middle row are rounded to nearest even, not at random; of transposed codes, "
+     "those of the middle column"},
+    &needs_stochastic};
 inline constexpr OpFault kStochasticBiased{
     {"stochastic_biased", "random bits are too large by 8 of 256, so that too many codes are rounded up"},
     &needs_stochastic};

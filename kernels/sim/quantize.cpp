@@ -73,6 +73,7 @@ constexpr std::array kQuantizeFaults = {
     kGlobalScaleIgnored,
     kLinesForSquares,
     kStochasticNearest,
+    kStochasticNearestLine,
     kStochasticBiased,
     kStochasticEven,
     kStochasticUpward,

@@ -27,7 +27,7 @@ using testing::operands_of;
 using testing::Problem;
 using Numbers = std::vector<double>;
 
-constexpr std::int64_t kRows = 64, kCols = 256;
+constexpr std::size_t kRows = 64, kCols = 256;
 constexpr std::array kMagnitudes = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
 
 op::QuantizeParams params() {
@@ -43,8 +43,8 @@ op::QuantizeParams params() {
 /// The code for |v| between two magnitudes, the lower of which is that of `code`; `fraction`: of the way to the next.
 using Draw = std::function<unsigned(unsigned code, double fraction)>;
 
-/// What the gates say of row-wise codes of x that are drawn in this way.
-std::vector<op::Finding> judged(const Numbers& x, const Draw& draw) {
+/// What the gates say of row-wise codes of x that are drawn in the way that the element's row has.
+std::vector<op::Finding> judged_by_row(const Numbers& x, const std::function<const Draw&(std::size_t row)>& draw_of) {
   const op::QuantizeParams p = params();
   const Problem problem = {&op::quantize(), quantize_reference(), op::to_params(p), "fp32"};
   Numbers amax = {0};
@@ -62,13 +62,18 @@ std::vector<op::Finding> judged(const Numbers& x, const Draw& draw) {
       --code;
     }
     if (code < 7 && magnitude > kMagnitudes.at(code)) {
-      code = draw(code, (magnitude - kMagnitudes.at(code)) / (kMagnitudes.at(code + 1) - kMagnitudes.at(code)));
+      code = draw_of(i / kCols)(code,
+                                (magnitude - kMagnitudes.at(code)) / (kMagnitudes.at(code + 1) - kMagnitudes.at(code)));
     }
     code |= std::signbit(v) ? 8U : 0U;
     bytes[i / 2] += i % 2 == 0 ? code : 16 * code;
   }
   const std::array outputs = {op::Delivered{"q", bytes, core::Dtype::uint8, 1, {}}};
   return stochastic_findings({&problem.params, operands, nullptr, outputs, nullptr});
+}
+
+std::vector<op::Finding> judged(const Numbers& x, const Draw& draw) {
+  return judged_by_row(x, [&draw](std::size_t) -> const Draw& { return draw; });
 }
 
 const op::Finding& named(const std::vector<op::Finding>& findings, std::string_view name) {
@@ -120,6 +125,23 @@ TEST(StochasticNvfp4, bias_is_found) {
   EXPECT_GT(share([](unsigned code, double) { return code; }), 1);
   EXPECT_GT(share([&](unsigned code, double) { return code + (bits() < 128 ? 1 : 0); }), 1)
       << "right on average, and not for any part of a step";
+}
+
+TEST(StochasticNvfp4, one_row_that_is_not_drawn_is_found) {
+  const auto share_with = [](const Draw& of_row) {
+    Bits bits(3);
+    const Draw of_others = [&bits](unsigned code, double fraction) {
+      return code + (bits() + threshold(fraction) >= 256 ? 1 : 0);
+    };
+    return named(
+        judged_by_row(fp32_noise(8), [&](std::size_t row) -> const Draw& { return row == 40 ? of_row : of_others; }),
+        "share rounded up");
+  };
+  const op::Finding nearest =
+      share_with([](unsigned code, double fraction) { return code + (fraction > 0.5 ? 1 : 0); });
+  EXPECT_GT(nearest.measured, 1);
+  EXPECT_TRUE(nearest.text.starts_with("elements of line 40 are rounded to the nearer number")) << nearest.text;
+  EXPECT_GT(share_with([](unsigned code, double) { return code; }).measured, 1) << "truncated";
 }
 
 TEST(StochasticNvfp4, shared_bits_are_found) {

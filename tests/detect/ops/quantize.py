@@ -146,6 +146,8 @@ FAULTS = [
     *[(fault, fp4(mode, stochastic=True, **rest), ["share rounded up"])
       for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))
       for fault in ("stochastic_nearest", "stochastic_biased", "stochastic_even", "stochastic_upward")],
+    *[("stochastic_nearest_line", fp4(mode, stochastic=True, rows=288, cols=304, **rest), ["share rounded up"])
+      for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))],
     *[("draws_shared", fp4(mode, stochastic=True, **rest), ["correlated draws"])
       for mode, rest in (("bf16", {}), ("fp32", {"block_shape": "16x16"}), ("fp16", {"layout": "columnwise"}))],
     *[(fault, fp4(stochastic=True), BITS) for fault in ("block_scale_off", "scales_transposed")],
@@ -178,7 +180,7 @@ REFUSED = [
     ("lines_for_squares", fp4(), "no block is 16 x 16"),
     ("rowwise_scales_columnwise", fp4(block_shape="16x16"), "both layouts have the same scales"),
     ("neighbour_scale", fp4(block_shape="16x16", rows=16, cols=10), "the tensor is one block"),
-    ("stochastic_biased", fp4(), "codes are rounded to nearest even"),
+    *[(fault, fp4(), "codes are rounded to nearest even") for fault in ("stochastic_biased", "stochastic_nearest_line")],
     ("hadamard_unsigned", fp4(), "nothing is transformed"),
     ("halves_swapped", blocks("mxfp8"), "the recipe is not nvfp4"),
     ("halves_swapped", block_codes("mxfp8"), "the recipe is not nvfp4"),
