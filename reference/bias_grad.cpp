@@ -11,6 +11,7 @@
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
 #include "reference/mistakes.hpp"
+#include "reference/mxfp8.hpp"
 #include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
@@ -96,7 +97,8 @@ op::Values values(const op::ReferenceRequest& request) {
     fused = op::activation_kind(p.fused).function;
   }
   const bool copies = x != nullptr && all_copies(x->data, x->elements());
-  TrackedOutput dx("dx", fused.has_value() ? dy.elements() : 0, request.values_only);
+  const bool has_dx = p.has_dx();
+  TrackedOutput dx("dx", has_dx ? dy.elements() : 0, request.values_only);
   TrackedOutput dbias("dbias", hidden, request.values_only);
   dbias.keep_terms(rows);
   core::parallel_chunks(hidden, columns_per_task(hidden), [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -108,7 +110,7 @@ op::Values values(const op::ReferenceRequest& request) {
         const Tracked g = term(fused, dy.data[at], at_x, request.values_only);
         const bool watched = fused.has_value() && !request.values_only;
         columns[j - begin].add(g, dy.data[at], at_x, watched ? declared::derivative<float>(*fused, at_x, {}) : 1.0F);
-        if (fused.has_value()) {
+        if (has_dx) {
           dx.set(at, g.y, g.b, copies ? variance_of_copies(g) : g.v);
         }
       }
@@ -118,7 +120,10 @@ op::Values values(const op::ReferenceRequest& request) {
     }
   });
   op::Values result;
-  if (fused.has_value()) {
+  if (op::is_mxfp8(p.output)) {
+    result = mxfp8_outputs(std::move(dx).take(),
+                           {op::kMxfp8Dx, p.rows, p.hidden, op::mxfp8_codes(p.output), dy.dtype, p.layout});
+  } else if (has_dx) {
     result.outputs.push_back(std::move(dx).take());
   }
   dbias.values().reduction = std::max(1.0, static_cast<double>(p.rows));

@@ -17,8 +17,9 @@ const op::Port* scaled_port(std::span<const op::Port> ports) {
   return found == ports.end() ? nullptr : &*found;
 }
 
-/// Both layouts of the output that the case has, from one read of the values.
-void quantise(const Tensor& values, std::span<const PortMemory> ports, cudaStream_t stream) {
+}  // namespace
+
+void quantise_mxfp8(const Tensor& values, std::span<const PortMemory> ports, cudaStream_t stream) {
   BlockQuantizeLaunch launch;
   launch.x = values;
   launch.blocks = Blocks::mx;
@@ -37,7 +38,11 @@ void quantise(const Tensor& values, std::span<const PortMemory> ports, cudaStrea
   cuda_support::check(launch_block_quantize(launch, stream), "te-numcheck's MXFP8 kernel");
 }
 
-}  // namespace
+std::size_t mxfp8_scratch(const Call& call, std::string_view input) {
+  const op::Port* scaled = scaled_port(call.ports);
+  const int bytes = core::dtype_info(op::port_named(call.ports, input).dtype).storage_bytes;
+  return scaled == nullptr ? 0 : static_cast<std::size_t>(scaled->elements() * bytes);
+}
 
 Function function_of(op::Activation activation) {
   switch (activation) {
@@ -76,12 +81,9 @@ ActivationLaunch activation_launch(const op::ActivationParams& params, std::span
 Algorithm activation_algorithm(cuda_support::CudaDevice& device, const Call& call, const ActivationOutput& output,
                                cudaError_t (*launch)(const ActivationLaunch&, cudaStream_t)) {
   const auto params = op::from_params<op::ActivationParams>(call.c->params);
-  const op::Port* scaled = scaled_port(call.ports);
-  const int bytes = core::dtype_info(op::port_named(call.ports, "x").dtype).storage_bytes;
-  const auto scratch = scaled == nullptr ? 0 : static_cast<std::size_t>(scaled->elements() * bytes);
   return {"own FP32 kernel, element by element",
           {{"access", "16 bytes per thread where aligned"}},
-          scratch,
+          mxfp8_scratch(call, "x"),
           [&device, params, output, launch](std::span<const PortMemory> ports, std::byte* workspace) {
             device.use();
             ActivationLaunch work = activation_launch(params, ports);
@@ -92,7 +94,7 @@ Algorithm activation_algorithm(cuda_support::CudaDevice& device, const Call& cal
             return device.timed([&] {
               cuda_support::check(launch(work, device.stream()), "te-numcheck's activation kernel");
               if (blocks) {
-                quantise(work.out, ports, device.stream());
+                quantise_mxfp8(work.out, ports, device.stream());
               }
             });
           }};

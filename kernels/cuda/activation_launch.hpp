@@ -17,6 +17,12 @@ namespace numcheck::kernels::cuda {
 /// The launch without its output: shape, function, x, and dy if there is such a port.
 [[nodiscard]] ActivationLaunch activation_launch(const op::ActivationParams& params, std::span<const PortMemory> ports);
 
+/// Codes and scales in both layouts of the output that the case has, from one read of the values.
+void quantise_mxfp8(const Tensor& values, std::span<const PortMemory> ports, cudaStream_t stream);
+
+/// Bytes of the results of an MXFP8 output in the format of the port `input`; 0 if the case has no such output.
+[[nodiscard]] std::size_t mxfp8_scratch(const Call& call, std::string_view input);
+
 /// The names of an op's output ports.
 struct ActivationOutput {
   std::string_view name;

@@ -10,6 +10,18 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
+/// A multiple of the widest access.
+std::size_t partial_bytes(const op::BiasGradParams& p) {
+  constexpr std::size_t kAlignment = 256;
+  return (bias_grad_workspace(p.rows, p.hidden) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Results of an MXFP8 dx: in scratch memory after the partial sums, in the format of dy. Without an activation they are dy.
+Tensor mxfp8_values(const op::BiasGradParams& p, std::span<const PortMemory> ports, std::byte* workspace) {
+  const Tensor dy = tensor_of(ports, "dy");
+  return p.fused == "none" ? Tensor{} : Tensor{workspace + partial_bytes(p), dy.storage};
+}
+
 BiasGradLaunch launch_of(const op::BiasGradParams& p, std::span<const PortMemory> ports, std::byte* workspace) {
   BiasGradLaunch launch;
   launch.fused = p.fused != "none";
@@ -20,7 +32,7 @@ BiasGradLaunch launch_of(const op::BiasGradParams& p, std::span<const PortMemory
   launch.hidden = p.hidden;
   launch.dy = tensor_of(ports, "dy");
   launch.x = tensor_of(ports, "x");
-  launch.dx = tensor_of(ports, "dx");
+  launch.dx = op::is_mxfp8(p.output) ? mxfp8_values(p, ports, workspace) : tensor_of(ports, "dx");
   launch.dbias = tensor_of(ports, "dbias");
   launch.scale = static_cast<const float*>(address_of(ports, "dx_scale"));
   launch.amax = static_cast<float*>(address_of(ports, "dx_amax"));
@@ -32,12 +44,15 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::BiasGradParams>(call.c->params);
   return {"own FP32 kernel, slabs of rows, then the slabs",
           {{"order", "8 chains per slab of rows, 32 chains over the slabs"}},
-          bias_grad_workspace(params.rows, params.hidden),
+          partial_bytes(params) + mxfp8_scratch(call, "dy"),
           [&device, params](std::span<const PortMemory> ports, std::byte* workspace) {
             device.use();
+            const BiasGradLaunch launch = launch_of(params, ports, workspace);
             return device.timed([&] {
-              cuda_support::check(launch_bias_grad(launch_of(params, ports, workspace), device.stream()),
-                                  "te-numcheck's bias_grad kernel");
+              cuda_support::check(launch_bias_grad(launch, device.stream()), "te-numcheck's bias_grad kernel");
+              if (op::is_mxfp8(params.output)) {
+                quantise_mxfp8(launch.fused ? launch.dx : launch.dy, ports, device.stream());
+              }
             });
           }};
 }

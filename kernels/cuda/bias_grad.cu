@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(kThreads) slab_kernel(BiasGradLaunch p, Slabs 
   const In* dy = static_cast<const In*>(p.dy.data);
   const In* x = static_cast<const In*>(p.x.data);
   GroupStore store(p.dx, p.scale);
+  const bool stores = p.dx.data != nullptr;
   const std::int64_t column = (std::int64_t{blockIdx.x} * kWarp + threadIdx.x % kWarp) * kSize;
   const int count = static_cast<int>(max(std::int64_t{0}, min(std::int64_t{kSize}, p.hidden - column)));
   const bool whole = aligned && count == kSize;
@@ -68,6 +69,8 @@ __global__ void __launch_bounds__(kThreads) slab_kernel(BiasGradLaunch p, Slabs 
       for (int i = 0; i < kSize; ++i) {
         g.at[i] = derivative<function>(input.at[i], {}) * g.at[i];
       }
+    }
+    if (stores) {
       store(at, g, count, whole);
     }
 #pragma unroll
@@ -76,7 +79,7 @@ __global__ void __launch_bounds__(kThreads) slab_kernel(BiasGradLaunch p, Slabs 
     }
   }
   store_partial(sums, scratch, p.partial + slab * p.hidden + column, count);
-  if (fused) {
+  if (stores) {
     __syncthreads();
     store.raise(p.amax);
   }
@@ -108,7 +111,8 @@ cudaError_t launch_slabs(const BiasGradLaunch& launch, cudaStream_t stream) {
   const Slabs slabs = slabs_of(launch.rows);
   const std::int64_t tiles = (launch.hidden + kSize * kWarp - 1) / (kSize * kWarp);
   const bool aligned = groups_aligned(launch.dy, kSize) && launch.hidden % kSize == 0 &&
-                       (!fused || (groups_aligned(launch.x, kSize) && groups_aligned(launch.dx, kSize)));
+                       (!fused || groups_aligned(launch.x, kSize)) &&
+                       (launch.dx.data == nullptr || groups_aligned(launch.dx, kSize));
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(slabs.count));
   slab_kernel<fused, function, In><<<grid, kThreads, 0, stream>>>(launch, slabs, aligned);
   return cudaGetLastError();

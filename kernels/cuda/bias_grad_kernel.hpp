@@ -17,7 +17,7 @@ struct BiasGradLaunch {
   std::int64_t hidden = 0;
   Tensor dy;                     ///< rows x hidden
   Tensor x;                      ///< fused: rows x hidden, in the storage of dy
-  Tensor dx;                     ///< fused: rows x hidden
+  Tensor dx;                     ///< rows x hidden, or no data: g is not stored
   Tensor dbias;                  ///< hidden
   const float* scale = nullptr;  ///< FP8 dx: its quantisation scale
   float* amax = nullptr;         ///< FP8 dx: raised to max |value|; initially zero

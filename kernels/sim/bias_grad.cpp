@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "kernels/sim/activation_faults.hpp"
 #include "kernels/sim/activation_math.hpp"
+#include "kernels/sim/activation_output.hpp"
 #include "kernels/sim/bindings.hpp"
+#include "op/output_format.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -20,15 +23,30 @@ op::BiasGradParams params_of(const Call& call) {
   return op::from_params<op::BiasGradParams>(call.c->params);
 }
 
-std::string needs_dx(const Call& call) {
-  return params_of(call).fused == "none" ? "a sum without activation has no dx" : "";
+std::string needs_activation(const Call& call) {
+  return params_of(call).fused == "none" ? "without an activation the sum is over dy" : "";
+}
+
+/// Why dx is as computed in the format that it is rounded to before its blocks are scaled.
+std::string needs_first_rounding_of_dx(const Call& call) {
+  const op::BiasGradParams p = params_of(call);
+  if (std::string reason = needs_first_rounding(call); !reason.empty()) {
+    return reason;
+  }
+  return p.cast || p.fused == "relu" ? "dx is dy or 0, which is not rounded before its blocks are scaled" : "";
 }
 
 std::string needs_rounded_dx(const Call& call) {
-  if (std::string reason = needs_dx(call); !reason.empty()) {
-    return reason;
+  const op::BiasGradParams p = params_of(call);
+  if (!p.has_dx()) {
+    return "a sum without activation or cast has no dx";
   }
-  return op::port_named(call.ports, "dx").dtype == core::Dtype::fp32 ? "dx is not rounded" : "";
+  if (op::is_mxfp8(p.output)) {
+    return needs_first_rounding_of_dx(call);
+  }
+  const core::Dtype format = op::output_dtype(p.output, *call.c->mode);
+  const bool is_dy = p.fused == "relu" && format == call.c->mode->first;
+  return format == core::Dtype::fp32 || is_dy ? "dx is not rounded" : "";
 }
 
 std::string needs_rows(const Call& call) {
@@ -42,12 +60,17 @@ std::string needs_two_rows(const Call& call) {
 constexpr std::array kFaults = {
     OpFault{{"last_row_missing", "the sum leaves out the last row"}, &needs_rows},
     OpFault{{"bf16_sum", "partial sums are rounded to BF16"}, &needs_two_rows},
-    OpFault{{"sum_of_dy", "the sum is over dy instead of dx"}, &needs_dx},
+    OpFault{{"sum_of_dy", "the sum is over dy instead of dx"}, &needs_activation},
     OpFault{{"sum_of_rounded", "the sum is over dx after it has been rounded to its format"}, &needs_rounded_dx},
     kGeluConstant,
     kFactor2Missing,
     kBf16Intermediate,
     kDerivativeSign,
+    kBlockScaleFloor,
+    kBlockScaleOff,
+    kNeighbourScale,
+    OpFault{kFirstRoundingMissing.info, &needs_first_rounding_of_dx},
+    kColumnwiseFromRowwise,
 };
 
 float to_bf16(float value) {
@@ -95,9 +118,15 @@ class ColumnSums {
   bool coarse_;
 };
 
-/// dx as stored, divided by its scale.
-std::vector<float> stored_dx(std::span<const PortMemory> ports) {
-  std::vector<float> dx = read_floats(ports, "dx");
+/// dx as stored, divided by its scale; of an MXFP8 dx, as rounded before its blocks are scaled.
+std::vector<float> stored_dx(std::span<const PortMemory> ports, std::vector<float> dx) {
+  if (has_mxfp8(ports, op::kMxfp8Dx)) {
+    const core::Dtype format = port_memory(ports, "dy").port->dtype;
+    std::ranges::for_each(
+        dx, [format](float& value) { value = static_cast<float>(core::round_to(static_cast<double>(value), format)); });
+    return dx;
+  }
+  dx = read_floats(ports, "dx");
   if (find_port(ports, "dx_scale") != nullptr) {
     const float scale = read_floats(ports, "dx_scale").front();
     std::ranges::for_each(dx, [scale](float& value) { value /= scale; });
@@ -116,12 +145,14 @@ void run(const op::BiasGradParams& p, std::span<const PortMemory> ports, const s
         terms[i] = math.derivative(x[i]) * dy[i];
       }
     });
-    write_floats(ports, "dx", terms, fault);
+  }
+  if (p.has_dx()) {
+    write_activation(ports, "dx", op::kMxfp8Dx, terms, fault, "dy");
   }
   if (fault == "sum_of_dy") {
     terms = dy;
   } else if (fault == "sum_of_rounded") {
-    terms = stored_dx(ports);
+    terms = stored_dx(ports, std::move(terms));
   }
   write_floats(ports, "dbias", ColumnSums(terms, static_cast<std::size_t>(p.hidden), fault).run(), fault);
 }

@@ -105,40 +105,17 @@ void call_backward(const Operands& o, const op::ActivationParams& p, Handle dy, 
   }
 }
 
-/// The output's tensor, and what must follow the call that writes it.
-struct Output {
-  Output(Operands& operands, const op::ActivationParams& p, const op::Mxfp8Names& names, Extents extents) {
-    if (op::is_mxfp8(p.output)) {
-      blocks.emplace(operands, names);
-    }
-    handle = blocks.has_value() ? blocks->handle() : operands.output(names.rowwise, extents).handle();
-  }
-
-  void finish(Stream stream) const {
-    if (blocks.has_value()) {
-      blocks->copy_scales(stream);
-    }
-  }
-
-  Handle handle = nullptr;
-  std::optional<Mxfp8Tensor> blocks;
-};
-
-std::size_t mxfp8_scratch_of(const Call& call, const op::ActivationParams& p, const op::Mxfp8Names& names) {
-  return op::is_mxfp8(p.output) ? mxfp8_scratch(call, names) : 0;
-}
-
 Algorithm fwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
   const Prepare prepare = [p](Operands& o) -> Enqueue {
     Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
-    const Output y(o, p, op::kMxfp8Y, {p.rows, p.hidden});
+    const CastOutput y(o, p.output, op::kMxfp8Y, {p.rows, p.hidden});
     return [=, &o](Handle) {
-      call_forward(o, p, x, y.handle);
+      call_forward(o, p, x, y.handle());
       y.finish(o.stream());
     };
   };
-  return single_call(context, function_of(p, false), prepare, mxfp8_scratch_of(call, p, op::kMxfp8Y));
+  return single_call(context, function_of(p, false), prepare, mxfp8_scratch(call, op::kMxfp8Y));
 }
 
 Algorithm bwd_algorithm(const Context& context, const Call& call) {
@@ -146,13 +123,13 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
   const Prepare prepare = [p](Operands& o) -> Enqueue {
     Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
     Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
-    const Output dx(o, p, op::kMxfp8Dx, {p.rows, op::input_columns(p)});
+    const CastOutput dx(o, p.output, op::kMxfp8Dx, {p.rows, op::input_columns(p)});
     return [=, &o](Handle) {
-      call_backward(o, p, dy, x, dx.handle);
+      call_backward(o, p, dy, x, dx.handle());
       dx.finish(o.stream());
     };
   };
-  return single_call(context, function_of(p, true), prepare, mxfp8_scratch_of(call, p, op::kMxfp8Dx));
+  return single_call(context, function_of(p, true), prepare, mxfp8_scratch(call, op::kMxfp8Dx));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
+#include "kernels/transformer_engine/mxfp8.hpp"
+#include "op/activation_params.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -35,6 +37,9 @@ std::string obstacle(const Context& context, const Call& call) {
   if (std::string layout = layout_obstacle(call); !layout.empty()) {
     return layout;
   }
+  if (std::string mxfp8 = mxfp8_obstacle(context, call); !mxfp8.empty()) {
+    return mxfp8;
+  }
   if (p.fused != "none" && row_of(p.fused) == nullptr) {
     return "TransformerEngine has no bias gradient fused with " + p.fused;
   }
@@ -59,30 +64,44 @@ Enqueue sums(Operands& o, const op::BiasGradParams& p) {
   };
 }
 
-Enqueue fused_sums(Operands& o, const op::BiasGradParams& p) {
+/// The sums and dx, with its transpose, which nothing reads.
+Enqueue sums_and_cast(Operands& o, const op::BiasGradParams& p) {
+  const Row* row = row_of(p.fused);
   Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
-  Handle x = o.input("x", {p.rows, p.hidden}).handle();
+  Handle x = row == nullptr ? nullptr : o.input("x", {p.rows, p.hidden}).handle();
   Handle dbias = o.input("dbias", {p.hidden}).handle();
-  Tensor& dx = o.output("dx", {p.rows, p.hidden});
-  o.add_transpose(dx, data_type(o.port("dx").dtype), o.extra(), p.hidden, p.rows);
-  return [=, &o, output = dx.handle()](Handle workspace) {
-    o.context().library.call(row_of(p.fused)->function, dy, x, output, dbias, workspace, o.stream());
+  const CastOutput dx(o, p.output, op::kMxfp8Dx, {p.rows, p.hidden});
+  if (dx.tensor() != nullptr) {
+    o.add_transpose(*dx.tensor(), data_type(o.port("dx").dtype), o.extra(), p.hidden, p.rows);
+  }
+  return [=, &o](Handle workspace) {
+    if (row == nullptr) {
+      o.context().library.call(kQuantizeDbias, dy, dx.handle(), dbias, workspace, o.stream());
+    } else {
+      o.context().library.call(row->function, dy, x, dx.handle(), dbias, workspace, o.stream());
+    }
+    dx.finish(o.stream());
   };
+}
+
+std::size_t extra_bytes(const Call& call, const op::BiasGradParams& p) {
+  if (!p.has_dx()) {
+    return 2 * aligned(elements(p));
+  }
+  return op::is_mxfp8(p.output) ? mxfp8_scratch(call, op::kMxfp8Dx)
+                                : elements(p) * bytes_of(data_type(op::output_dtype(p.output, *call.c->mode)));
 }
 
 Algorithm algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::BiasGradParams>(call.c->params);
-  if (p.fused == "none") {
-    return two_calls(context, call, function_of(p), [p](Operands& o) { return sums(o, p); }, 2 * aligned(elements(p)));
-  }
-  const std::size_t bytes = elements(p) * bytes_of(data_type(op::output_dtype(p.output, *call.c->mode)));
-  return two_calls(context, call, function_of(p), [p](Operands& o) { return fused_sums(o, p); }, bytes);
+  const Prepare prepare = [p](Operands& o) { return p.has_dx() ? sums_and_cast(o, p) : sums(o, p); };
+  return two_calls(context, call, function_of(p), prepare, extra_bytes(call, p));
 }
 
 }  // namespace
 
-// The functions quantise while they sum: without fusion, the codes go into the workspace. Below sm_100 they also need
-// a transposed output, which goes there too.
+// The functions quantise while they sum: where no dx is asked for, the codes go into the workspace. Below sm_100 they also
+// need a transposed output, which goes there too.
 const Binding& bias_grad() {
   static const TeBinding binding{{"transformer_engine", "bias_grad"}, &obstacle, &algorithm};
   return binding;

@@ -100,4 +100,18 @@ void Mxfp8Tensor::pad_scales(Stream stream) const {
   }
 }
 
+CastOutput::CastOutput(Operands& operands, std::string_view format, const op::Mxfp8Names& names, Extents extents) {
+  if (op::is_mxfp8(format)) {
+    blocks_.emplace(operands, names);
+  } else {
+    tensor_ = &operands.output(names.rowwise, extents);
+  }
+}
+
+void CastOutput::finish(Stream stream) const {
+  if (blocks_.has_value()) {
+    blocks_->copy_scales(stream);
+  }
+}
+
 }  // namespace numcheck::kernels::transformer_engine

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,22 @@ class Mxfp8Tensor {
 
   Handle handle_ = nullptr;
   std::vector<Scales> scales_;
+};
+
+/// The output of a function that casts its results to `format`: MXFP8, per tensor, or not at all.
+class CastOutput {
+ public:
+  CastOutput(Operands& operands, std::string_view format, const op::Mxfp8Names& names, Extents extents);
+
+  [[nodiscard]] Handle handle() const noexcept { return blocks_.has_value() ? blocks_->handle() : tensor_->handle(); }
+  /// The tensor of an output without block scales; null otherwise.
+  [[nodiscard]] Tensor* tensor() const noexcept { return tensor_; }
+  /// What must follow the call.
+  void finish(Stream stream) const;
+
+ private:
+  std::optional<Mxfp8Tensor> blocks_;
+  Tensor* tensor_ = nullptr;
 };
 
 }  // namespace numcheck::kernels::transformer_engine

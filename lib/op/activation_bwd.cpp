@@ -13,7 +13,7 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   add_activation_output(list,
                         dense_port("dx", Role::output, output_dtype(p.output, mode), p.rows, input_columns(p),
                                    "gradient of the forward input"),
-                        p, "dx_scale", "dx_amax", kMxfp8Dx);
+                        {p.output, p.layout}, "dx_scale", "dx_amax", kMxfp8Dx);
   return list;
 }
 

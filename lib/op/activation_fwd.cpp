@@ -10,7 +10,7 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   std::vector<Port> list = {dense_port("x", Role::input, mode.first, p.rows, input_columns(p), "input")};
   add_activation_output(list,
                         dense_port("y", Role::output, output_dtype(p.output, mode), p.rows, p.hidden, "activated rows"),
-                        p, "y_scale", "y_amax", kMxfp8Y);
+                        {p.output, p.layout}, "y_scale", "y_amax", kMxfp8Y);
   return list;
 }
 

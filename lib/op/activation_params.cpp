@@ -25,10 +25,10 @@ std::vector<std::string> check_activation(std::string_view op, const ActivationP
   return check_layout(op, params.output, params.layout);
 }
 
-void add_activation_output(std::vector<Port>& ports, const Port& output, const ActivationParams& params,
+void add_activation_output(std::vector<Port>& ports, const Port& output, const OutputChoice& chosen,
                            std::string_view scale_name, std::string_view amax_name, const Mxfp8Names& names) {
-  if (is_mxfp8(params.output)) {
-    add_mxfp8_output(ports, output, names, params.layout);
+  if (is_mxfp8(chosen.format)) {
+    add_mxfp8_output(ports, output, names, chosen.layout);
   } else {
     add_output(ports, output, scale_name, amax_name);
   }

@@ -67,9 +67,14 @@ inline constexpr Mxfp8Names kMxfp8Dx{"dx", "dx_scale_inv", "dx_columnwise", "dx_
 /// has no use for it.
 [[nodiscard]] std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params);
 
-/// Adds the ports of `output`, whose format is the parameter's: with one scale for the whole tensor, one per block, or
-/// none.
-void add_activation_output(std::vector<Port>& ports, const Port& output, const ActivationParams& params,
+/// The parameters `output` and `layout` of an op.
+struct OutputChoice {
+  std::string_view format;
+  std::string_view layout;
+};
+
+/// Adds the ports of `output`, whose format is the chosen one: with one scale for the whole tensor, one per block, or none.
+void add_activation_output(std::vector<Port>& ports, const Port& output, const OutputChoice& chosen,
                            std::string_view scale_name, std::string_view amax_name, const Mxfp8Names& names);
 
 /// Integers are exact if the kind is rational; otherwise the reason why there is no exact leg.

@@ -18,19 +18,28 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   std::vector<Port> list = {matrix("dy", Role::input, mode.first, "gradient")};
   if (p.fused != "none") {
     list.push_back(matrix("x", Role::input, mode.first, "input of the activation"));
-    add_output(list, matrix("dx", Role::output, output_dtype(p.output, mode), "gradient of the activation's input"),
-               "dx_scale", "dx_amax");
+  }
+  if (p.has_dx()) {
+    const std::string_view doc = "gradient of the activation's input; without an activation, dy";
+    add_activation_output(list, matrix("dx", Role::output, output_dtype(p.output, mode), doc), {p.output, p.layout},
+                          "dx_scale", "dx_amax", kMxfp8Dx);
   }
   list.push_back(dense_port("dbias", Role::output, mode.first, 1, p.hidden, "column sums"));
   return list;
 }
 
-std::vector<std::string> check(const Params& values, const Mode& /*mode*/) {
+std::vector<std::string> check(const Params& values, const Mode& mode) {
   const auto p = from_params<BiasGradParams>(values);
-  if (p.fused == "none" && p.output != "default") {
-    return {"bias_grad: output is the format of dx, and with fused = \"none\" there is no dx"};
+  if (!p.has_dx() && p.output != "default") {
+    return {"bias_grad: output is the format of dx, which there is with an activation, or with cast = true"};
   }
-  return {};
+  if (p.cast && p.fused != "none") {
+    return {"bias_grad: cast is for sums without an activation; with " + p.fused + ", dx has the format output anyway"};
+  }
+  if (p.cast && !core::is_fp8(output_dtype(p.output, mode))) {
+    return {"bias_grad: with cast, output is an FP8 or MXFP8 format, such as fp8_e4m3, not " + p.output};
+  }
+  return check_layout("bias_grad", p.output, p.layout);
 }
 
 /// FP32 sums of integers are exact up to 2^24 in any order.

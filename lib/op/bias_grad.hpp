@@ -1,10 +1,11 @@
-// The gradient of a bias, alone and fused with the backward activation.
+// The gradient of a bias, alone and fused with the backward activation, with a cast, or both.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "op/field.hpp"
+#include "op/mxfp8.hpp"
 #include "op/op.hpp"
 
 namespace numcheck::op {
@@ -15,13 +16,19 @@ namespace numcheck::op {
 ///
 /// Ports: dy [rows, hidden]; fused: x [rows, hidden], dx [rows, hidden]; dbias [1, hidden] in the inputs' format. FP32
 /// arithmetic and partial sums in any order; the sum takes g before dx is rounded. With an FP8 dx
-/// dx = sat(RN(RN32(value * dx_scale))) and dx_amax = max |value|.
+/// dx = sat(RN(RN32(value * dx_scale))) and dx_amax = max |value|; an MXFP8 dx is first rounded to the inputs' format
+/// (mxfp8.hpp). With `cast`, and without an activation, dx is dy itself in one of these formats.
 /// Source: TransformerEngine include/transformer_engine/cast.h, nvte_quantize_dbias, nvte_quantize_dbias_dgelu, ...
 struct BiasGradParams {
   std::int64_t rows = 0;
   std::int64_t hidden = 0;
   std::string fused = "none";
-  std::string output = "default";  ///< of dx: default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2
+  bool cast = false;
+  /// Of dx: default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2 | mxfp8_e4m3 | mxfp8_e5m2
+  std::string output = "default";
+  std::string layout = "rowwise";  ///< of an MXFP8 dx: rowwise | columnwise | both
+
+  [[nodiscard]] bool has_dx() const { return fused != "none" || cast; }
 
   template <class V>
   void describe(V& v) {
@@ -32,8 +39,12 @@ struct BiasGradParams {
     v.integer("hidden", "h", hidden, {.minimum = 1, .maximum = kMaxHidden, .required = true, .doc = "columns of dy"});
     v.choice("fused", "fused", fused, {"none", "gelu", "silu", "relu", "qgelu", "srelu"},
              "activation whose gradient dx = dy f'(x) is taken first");
-    v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
+    v.boolean("cast", "cast", cast, "without an activation: dx is dy in the FP8 or MXFP8 format `output`");
+    v.choice("output", "out", output,
+             {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp8_e5m2"},
              "format of dx; default is the mode's", true);
+    v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
+             "whether the 32 elements of an MXFP8 dx that share a scale lie in a row, in a column, or both", true);
   }
 };
 

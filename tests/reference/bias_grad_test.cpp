@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -138,9 +140,54 @@ TEST(BiasGrad, exact_leg_fits_the_rows) {
   EXPECT_FALSE(plan(1, "gelu").reason.empty());
 }
 
-TEST(BiasGrad, output_needs_dx) {
-  const op::Params params = op::to_params(op::BiasGradParams{.rows = 1, .hidden = 1, .output = "fp32"});
-  EXPECT_EQ(op::bias_grad().check(params, *op::find_mode("bf16")).size(), 1U);
+TEST(BiasGrad, says_what_output_and_cast_lack) {
+  const auto mistake = [](const op::BiasGradParams& p) {
+    const std::vector<std::string> mistakes = op::bias_grad().check(op::to_params(p), *op::find_mode("bf16"));
+    return mistakes.empty() ? "" : mistakes.front();
+  };
+  EXPECT_NE(mistake({.rows = 1, .hidden = 1, .output = "fp32"}).find("with cast = true"), std::string::npos);
+  EXPECT_NE(mistake({.rows = 1, .hidden = 1, .fused = "gelu", .cast = true}).find("anyway"), std::string::npos);
+  EXPECT_NE(mistake({.rows = 1, .hidden = 1, .cast = true}).find("such as fp8_e4m3, not default"), std::string::npos);
+  EXPECT_NE(mistake({.rows = 1, .hidden = 1, .cast = true, .output = "bf16"}).find("not bf16"), std::string::npos);
+  EXPECT_NE(mistake({.rows = 1, .hidden = 1, .cast = true, .output = "fp8_e4m3", .layout = "both"}).find("layout"),
+            std::string::npos);
+  EXPECT_EQ(mistake({.rows = 1, .hidden = 1, .cast = true, .output = "mxfp8_e5m2", .layout = "both"}), "");
+}
+
+TEST(BiasGrad, cast_keeps_dy_beside_the_sums) {
+  const std::vector<double> dy = {1, 10, 2, 20, 3, 30};
+  const op::Values values = bias_gradient({.rows = 3, .hidden = 2, .cast = true, .output = "fp8_e4m3"}, dy);
+  ASSERT_EQ(values.outputs.size(), 2U);
+  EXPECT_EQ(values.outputs[0].port, "dx");
+  EXPECT_EQ(value_of(values), dy);
+  EXPECT_EQ(values.outputs[0].magnitude[5], 0);
+  EXPECT_EQ(value_of(values, 1), (std::vector<double>{6, 60}));
+}
+
+/// 33 rows whose largest magnitudes are 448 in one block of each column, and 3.5 in the other.
+TEST(BiasGrad, mxfp8_codes_have_the_scales_of_their_blocks) {
+  std::vector<double> dy(33, 448);
+  dy[0] = 1;
+  dy[32] = 3.5;
+  const op::Values values =
+      bias_gradient({.rows = 33, .hidden = 1, .cast = true, .output = "mxfp8_e4m3", .layout = "columnwise"}, dy);
+  ASSERT_EQ(values.outputs.size(), 3U);
+  EXPECT_EQ(values.outputs[0].port, "dx_columnwise");
+  EXPECT_EQ(value_of(values), dy) << "each is a code times its scale";
+  EXPECT_EQ(values.outputs[1].port, "dx_columnwise_scale_inv");
+  EXPECT_EQ(value_of(values, 1), (std::vector<double>{1, 0x1p-7}));
+  EXPECT_EQ(value_of(values, 2), (std::vector<double>{1 + 31 * 448 + 3.5}));
+}
+
+// dx is rounded to the format of dy before its block is scaled; the sum takes it before.
+TEST(BiasGrad, mxfp8_gradients_are_rounded_once_before_they_are_scaled) {
+  const std::vector<double> dy = {1, 1.5}, x = {0.7, 0.7};
+  const op::Values plain = bias_gradient({.rows = 2, .hidden = 1, .fused = "silu"}, dy, x);
+  const op::Values blocks = bias_gradient({.rows = 2, .hidden = 1, .fused = "silu", .output = "mxfp8_e4m3"}, dy, x);
+  ASSERT_EQ(blocks.outputs.size(), 3U);
+  EXPECT_EQ(value_of(blocks, 2), value_of(plain, 1));
+  const double scale = value_of(blocks, 1)[0];
+  EXPECT_NEAR(value_of(blocks)[0], value_of(plain)[0], scale * 32) << "half the spacing of codes from 256 to 448";
 }
 
 }  // namespace

@@ -118,6 +118,17 @@ FAULTS = [
     ("nan_dropped", fwd("gelu", mode="bf16", distribution="specials", **MX), ["G0 pattern"]),
     ("last_row_stale", fwd("gelu", mode="bf16", **MX), SEEN),
     ("bf16_intermediate", fwd("swiglu", output="mxfp8_e4m3"), SEEN),
+    *[(fault, bias("gelu", mode="bf16", **MX), SEEN) for fault in
+      ("block_scale_floor", "block_scale_off", "neighbour_scale", "first_rounding_missing", "columnwise_from_rowwise",
+       "truncated_output", "output_scale_1_01", "last_row_stale", "last_row_missing", "sum_of_dy")],
+    *[(fault, bias(cast=True, mode=mode, output="mxfp8_e5m2", layout=layout), SEEN)
+      for mode, layout in (("fp32", "rowwise"), ("bf16", "columnwise"))
+      for fault in ("block_scale_floor", "block_scale_off", "neighbour_scale", "truncated_output", "last_row_missing")],
+    *[(fault, bias(cast=True, mode=mode, output="fp8_e4m3"), SEEN) for mode in ("fp32", "bf16") for fault in
+      ("truncated_output", "output_scale_1_01", "last_row_missing", "sum_of_rounded", "last_row_stale")],
+    ("sum_of_rounded", bias("silu", mode="bf16", hidden=2048, rows=256, **MX), SEEN + ["G4 flips", "G4 element"]),
+    ("stale_amax", bias(cast=True, mode="bf16", output="fp8_e4m3"), ["G1 bound"]),
+    ("nan_dropped", bias(cast=True, mode="bf16", distribution="specials", **MX), ["G0 pattern"]),
     ("last_row_stale", fwd("gelu"), SEEN),
     ("last_row_stale", bwd("relu"), SEEN),
 ]
@@ -131,8 +142,12 @@ REFUSED = [
     ("columnwise_from_rowwise", bwd("gelu", output="mxfp8_e5m2"), "no output has both layouts"),
     ("neighbour_scale", fwd("gelu", output="mxfp8_e5m2", rows=1, hidden=32), "only one block"),
     ("saturate_missing", fwd("gelu", **MX), "no output of this case can show it"),
-    ("sum_of_dy", bias(), "a sum without activation has no dx"),
+    ("sum_of_dy", bias(), "without an activation the sum is over dy"),
     ("sum_of_rounded", bias("gelu"), "dx is not rounded"),
+    ("sum_of_rounded", bias(), "a sum without activation or cast has no dx"),
+    ("sum_of_rounded", bias("relu", mode="bf16"), "dx is not rounded"),
+    *[(fault, bias(cast=True, mode="bf16", **MX), "dx is dy or 0, which is not rounded")
+      for fault in ("first_rounding_missing", "sum_of_rounded")],
 ]
 
 
@@ -158,7 +173,11 @@ def bias_grad(rng, shape, mode):
     rows, hidden = shape(rng)
     params = {"rows": rows, "hidden": hidden, "fused": rng.choice(["none", "gelu", "silu", "relu", "qgelu", "srelu"])}
     if params["fused"] != "none":
-        params["output"] = rng.choice(OUTPUTS)
+        params["output"] = rng.choice(OUTPUTS + MXFP8)
+    elif rng.random() < 0.5:
+        params.update(cast=True, output=rng.choice(["fp8_e4m3", "fp8_e5m2", *MXFP8]))
+    if params.get("output") in MXFP8:
+        params["layout"] = rng.choice(["rowwise", "columnwise", "both"])
     return params
 
 
@@ -177,6 +196,9 @@ def te_limits(case, rng):
 def te_limits_of_bias_grad(case, rng):
     params = case["params"]
     params["rows"], params["hidden"] = multiple(params["rows"], 64), multiple(params["hidden"], 64)
+    if params.get("output", "").startswith("mxfp8") and rng.random() < 0.9:  # as above
+        params["output"] = "fp8_e4m3"
+        params.pop("layout")
 
 
 CLEAN = {
@@ -200,4 +222,9 @@ PATHS = [
                 "output": ["mxfp8_e4m3", "mxfp8_e5m2"], "layout": ["rowwise", "columnwise", "both"]}},
     {"op": "bias_grad", "zip": [["rows", "hidden"]],
      "params": {"rows": [1, 33, 5000], "hidden": [33, 1024, 129], "fused": ["none", "gelu"]}},
+    {"op": "bias_grad", "zip": [["rows", "hidden"]],
+     "params": {"rows": [64, 33], "hidden": [96, 259], "fused": "gelu",
+                "output": ["mxfp8_e4m3", "mxfp8_e5m2"], "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "bias_grad", "zip": [["rows", "hidden"]],
+     "params": {"rows": [64, 33], "hidden": [96, 259], "cast": True, "output": ["fp8_e4m3", "mxfp8_e5m2"]}},
 ]

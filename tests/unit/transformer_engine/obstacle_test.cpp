@@ -424,6 +424,13 @@ TEST(TeOtherObstacles, dropout_and_bias_gradient) {
   gradient.fused = "gelu";
   EXPECT_TRUE(says(obstacle_of(transformer_engine::bias_grad(), op::bias_grad(), gradient, "bf16"),
                    "nvte_quantize_dbias_dgelu"));
+  gradient.output = "mxfp8_e4m3";
+  EXPECT_TRUE(says(obstacle_of(transformer_engine::bias_grad(), op::bias_grad(), gradient, "bf16"),
+                   "writes MXFP8 outputs only on devices of compute capability 10.0 and later"));
+  gradient.fused = "none";
+  gradient.cast = true;
+  gradient.output = "fp8_e4m3";
+  EXPECT_EQ(obstacle_of(transformer_engine::bias_grad(), op::bias_grad(), gradient, "bf16"), "");
 }
 
 }  // namespace
