@@ -1,8 +1,5 @@
 // Tiles of x, each read once by a block of threads.
-#include <algorithm>
-
-#include <cuda_pipeline_primitives.h>
-
+#include "kernels/cuda/block_quantize_ahead.cuh"
 #include "kernels/cuda/block_quantize_kernel.hpp"
 #include "kernels/cuda/block_store.cuh"
 #include "kernels/cuda/block_tile.cuh"
@@ -33,12 +30,26 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   store_rows<Out, kVector>(p, at, x, of_row);
 }
 
+/// Four codes of each of a thread's columns, to the layout along columns, transposed.
+template <bool kVector>
+__device__ __forceinline__ void store_turned(const BlockQuantizeLaunch& p, const TilePlace& at,
+                                             const unsigned (&words)[kTileWidth]) {
+  __shared__ TurnedTile tile;
+  tile.put(at, words);
+  __syncthreads();
+  tile.write<kVector, kTileThreads>(p, at);
+}
+
 /// Codes and scales of a tile along columns, and along rows if they are wanted, too.
 template <class In, class Out, Blocks kBlocks, bool kVector>
 __device__ __forceinline__ void quantize_tile(const BlockQuantizeLaunch& p, const TilePlace& at,
                                               TilePiece<In> (&x)[kTileRows]) {
   if constexpr (kBlocks == Blocks::square) {
-    store_square<Out, kVector>(p, at, x, square_factor<In, Out>(p, at, x));
+    unsigned words[kTileWidth];
+    store_square<Out, kVector>(p, at, x, square_factor<In, Out>(p, at, piece_amax(x)), words);
+    if (is_turned(p)) {
+      store_turned<kVector>(p, at, words);
+    }
   } else {
     __shared__ ColumnScales<kBlocks> scales;
     constexpr bool kColumnsFirst = kBlocks == Blocks::mx;  // others have more threads to wait for
@@ -64,9 +75,10 @@ __device__ __forceinline__ void quantize_tile(const BlockQuantizeLaunch& p, cons
       for (int j = 0; j < kTileWidth; ++j) {
         of_column[j] = scales.factors[at.row / ColumnScales<kBlocks>::kBlockRows][at.col + j];
       }
-      const bool turned = kBlocks != Blocks::mx && p.along_columns.transposed;  // MXFP8 codes never are
-      if (turned) {
-        store_transposed<Out, kVector>(p, at, x, of_column);
+      if (kBlocks != Blocks::mx && p.along_columns.transposed) {  // MXFP8 codes never are
+        unsigned words[kTileWidth];
+        column_words<Out>(x, of_column, words);
+        store_turned<kVector>(p, at, words);
       } else {
         store_columns<Out, kVector>(p, at, x, of_column);
       }
@@ -90,53 +102,6 @@ __global__ void __launch_bounds__(Tiling<kBlocks>::threads, Tiling<kBlocks>::per
   TilePiece<In> x[kTileRows];
   load_tile<In, kVector>(p, at, x);
   quantize_tile<In, Out, kBlocks, kVector>(p, at, x);
-}
-
-/// Tiles per block of threads, one after the other; 0: blocks stay for the whole launch and share all tiles. Whichever is faster on an
-/// H200.
-template <Blocks kBlocks>
-constexpr unsigned kRun = kBlocks == Blocks::square ? 4 : 0;
-
-/// Tiles one after the other, each fetched while the one before is quantised. Every thread fetches what it needs itself, so that
-/// nothing but its own copies has to be waited for. Two-byte elements and whole accesses.
-template <class In, class Out, Blocks kBlocks>
-__global__ void __launch_bounds__(Tiling<kBlocks>::threads, Tiling<kBlocks>::per_multiprocessor)
-    quantize_blocks_ahead(const __grid_constant__ BlockQuantizeLaunch p, unsigned tiles) {
-  extern __shared__ __align__(16) unsigned char fetched[];
-  const auto place_of = [&](int stage, int row) {
-    return fetched +
-           ((stage * kTileRows + row) * Tiling<kBlocks>::threads + static_cast<int>(threadIdx.x)) * kAccessBytes;
-  };
-  const auto fetch = [&](unsigned tile, int stage) {
-    const TilePlace at = place_in<kBlocks>(p, tile);
-    const std::int64_t col = at.first_col + at.col;
-#pragma unroll
-    for (int i = 0; i < kTileRows; ++i) {
-      const std::int64_t row = at.first_row + at.row + i;
-      const bool inside = row < p.rows && col < p.cols;
-      const In* from = static_cast<const In*>(p.x.data) + (inside ? row * p.cols + col : 0);
-      __pipeline_memcpy_async(place_of(stage, i), from, kAccessBytes, inside ? 0 : kAccessBytes);
-    }
-  };
-  constexpr bool kStays = kRun<kBlocks> == 0;
-  const unsigned first = kStays ? blockIdx.x : blockIdx.x * kRun<kBlocks>;
-  const unsigned step = kStays ? gridDim.x : 1, end = kStays ? tiles : min(first + kRun<kBlocks>, tiles);
-  int stage = 0;
-  fetch(first, stage);
-  __pipeline_commit();
-  for (unsigned tile = first; tile < end; tile += step, stage ^= 1) {
-    if (tile + step < end) {
-      fetch(tile + step, stage ^ 1);
-    }
-    __pipeline_commit();
-    __pipeline_wait_prior(1);
-    TilePiece<In> x[kTileRows];
-#pragma unroll
-    for (int i = 0; i < kTileRows; ++i) {
-      x[i].chunk[0] = Vec<In, TilePiece<In>::kChunk>::load(reinterpret_cast<const In*>(place_of(stage, i)));
-    }
-    quantize_tile<In, Out, kBlocks, true>(p, place_in<kBlocks>(p, tile), x);
-  }
 }
 
 bool is_aligned(const void* data, int bytes) {
@@ -189,11 +154,10 @@ cudaError_t launch_as(const BlockQuantizeLaunch& p, cudaStream_t stream) {
   if constexpr (sizeof(In) == 2 && kBlocks != Blocks::mx) {
     if (whole) {
       const auto kernel = &quantize_blocks_ahead<In, Out, kBlocks>;
-      constexpr std::size_t kFetched = std::size_t{2} * kTileRows * kThreads * kAccessBytes;
-      if (const std::int64_t resident = resident_with(kernel, kThreads, kFetched); resident >= 2 * multiprocessors()) {
-        constexpr std::int64_t kOfBlock = kRun<kBlocks>;
-        const std::int64_t blocks = kOfBlock == 0 ? std::min(tiles, resident) : (tiles + kOfBlock - 1) / kOfBlock;
-        kernel<<<static_cast<unsigned>(blocks), kThreads, kFetched, stream>>>(p, grid);
+      if (const std::int64_t resident = resident_with(kernel, kAheadThreads, kFetchedBytes);
+          resident >= kAheadBlocks * multiprocessors()) {
+        const std::int64_t blocks = (tiles + kRun - 1) / kRun;
+        kernel<<<static_cast<unsigned>(blocks), kAheadThreads, kFetchedBytes, stream>>>(p, grid);
         return cudaGetLastError();
       }
     }

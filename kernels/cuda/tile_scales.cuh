@@ -107,16 +107,21 @@ __device__ __forceinline__ void make_column_scales(const BlockQuantizeLaunch& p,
   }
 }
 
-/// The scale of a square block, stored for both layouts.
-template <class In, class Out>
-__device__ __forceinline__ float square_factor(const BlockQuantizeLaunch& p, const TilePlace& at,
-                                               const TilePiece<In> (&x)[kTileRows]) {
-  __shared__ float scratch[kReduceScratch];
+/// Largest magnitude of a thread's elements.
+template <class In>
+__device__ __forceinline__ float piece_amax(const TilePiece<In> (&x)[kTileRows]) {
   float amax = 0.0f;
 #pragma unroll
   for (int i = 0; i < kTileRows; ++i) {
     amax = fmaxf(amax, row_amax(x[i]));
   }
+  return amax;
+}
+
+/// The scale of a square block, from the largest magnitude of each thread's elements; stored for both layouts.
+template <class In, class Out>
+__device__ __forceinline__ float square_factor(const BlockQuantizeLaunch& p, const TilePlace& at, float amax) {
+  __shared__ float scratch[kReduceScratch];
   amax = block_max(amax, scratch);
   const std::int64_t i = at.first_row / kTileSide, j = at.first_col / kTileSide;
   const bool writes = threadIdx.x == 0;

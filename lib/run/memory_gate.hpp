@@ -22,7 +22,7 @@ class MemoryGate {
 
   static constexpr std::uint64_t kSmallWork = std::uint64_t{1} << 30;
   /// Beyond it, one piece of work is prepared while another one is compared, and no third: comparing takes all threads.
-  static constexpr std::uint64_t kLargeWork = std::uint64_t{3} << 30;
+  static constexpr std::uint64_t kLargeWork = std::uint64_t{4} << 30;
 
   /// Of work: what it holds, and what it may need besides, but never at the same time as other work.
   struct Demand {

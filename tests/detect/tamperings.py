@@ -6,8 +6,8 @@ neighbours, exchanged rows and stale tiles. Every tampering has inputs of its ow
     tamperings.py --program build/app/te-numcheck --table CONTRIBUTING.md --count 500 --seed 1
 
 Prints a line per case of the table, and every tampering that was not caught. Exit code 1 if there is one, or if a case fails
-without being tampered with. An FP8 number that is stored less far off than the table's smallest fault of an element, as a
-neighbour's value may be, or the largest number for what is beyond it, is counted by itself: no test is asked to see it."""
+without being tampered with. A single number that is less far off than twice the table's smallest fault of an element, as a
+neighbour's value may be, or the largest FP8 number for what is beyond it, is counted by itself: no test is asked to see it."""
 
 import argparse
 import collections
@@ -25,7 +25,7 @@ import sensitivity
 WHOLE = ["signs_flipped", "element_negated", "nan_written", "all_nan", "inf_written", "element_zero", "all_zero", "all_seven",
          "neighbour_copied", "unwritten_tile", "bit_flip", "swapped_rows", "stale_tile"]
 BATCH = 100  # tamperings of a run
-OUTPUTS = ["d", "o", "dq", "dk", "dv"]  # that FP8 cases of the table have
+FORMATS = {"F32": (23, 8), "BF16": (7, 8), "F16": (10, 5), "F8_E4M3": (3, 4), "F8_E5M2": (2, 5)}  # bits of fraction and exponent
 # No second row or tile.
 WITHOUT = {"router_topk": ["swapped_rows"], "dropout_fwd": ["swapped_rows", "stale_tile"], "bias_grad": ["swapped_rows"]}
 
@@ -83,41 +83,47 @@ def is_unchanged(record):
     return bool(record["runs"]) and all(run.get("fault_changed_nothing", False) for run in record["runs"])
 
 
-def number_of(code, dtype):
-    """Of an FP8 code; its format is named as in safetensors."""
-    fraction_bits, bias = (3, 7) if dtype == "F8_E4M3" else (2, 15)
-    exponent, fraction = (code & 127) >> fraction_bits, code & ((1 << fraction_bits) - 1)
-    if (dtype == "F8_E4M3" and code & 127 == 127) or (dtype == "F8_E5M2" and exponent == 31):
+def number_of(bits, dtype):
+    """Of a stored number; its format is named as in safetensors."""
+    fraction_bits, exponent_bits = FORMATS[dtype]
+    bias = (1 << (exponent_bits - 1)) - 1
+    exponent, fraction = bits >> fraction_bits & ((1 << exponent_bits) - 1), bits & ((1 << fraction_bits) - 1)
+    is_special = bits & 127 == 127 if dtype == "F8_E4M3" else exponent == (1 << exponent_bits) - 1
+    if is_special:
         return float("nan")
     magnitude = (fraction + (1 << fraction_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - fraction_bits)
-    return -magnitude if code & 128 else magnitude
+    return -magnitude if bits >> (fraction_bits + exponent_bits) else magnitude
 
 
-def stored_codes(program, case, device, fault):
-    """The codes of FP8 outputs, with their formats."""
+def stored_numbers(program, case, device, fault):
+    """What inputs and outputs have in memory, with their formats. Inputs are there twice alike."""
     with tempfile.TemporaryDirectory(prefix="te-numcheck-tamperings-") as folder:
         plan = pathlib.Path(folder, "plan.json")
         plan.write_text(json.dumps({"version": 1, "name": "one", "cases": [case]}))
-        command = [program, "run", plan, "--keep-tensors", f"{folder}/kept", "--no-save", "--progress", "never", "--repeat", "1",
-                   "--device", device, *(["--inject", fault] if fault else [])]
+        command = [program, "run", plan, "--keep-tensors", f"{folder}/kept", "--keep-only", "all", "--no-save", "--progress",
+                   "never", "--repeat", "1", "--device", device, *(["--inject", fault] if fault else [])]
         subprocess.run(command, capture_output=True, check=False)
         (kept,) = pathlib.Path(folder, "kept").glob("*.safetensors")
         data = kept.read_bytes()
     size = int.from_bytes(data[:8], "little")
-    codes = []
+    numbers = []
     for name, tensor in json.loads(data[8 : 8 + size]).items():
-        if name in OUTPUTS and tensor["dtype"].startswith("F8_"):
+        if name != "__metadata__" and not name.startswith("expected_") and tensor["dtype"] in FORMATS:
             first, last = tensor["data_offsets"]
-            codes += [(code, tensor["dtype"]) for code in data[8 + size + first : 8 + size + last]]
-    return codes
+            bytes_each = (1 + sum(FORMATS[tensor["dtype"]])) // 8
+            stored = data[8 + size + first : 8 + size + last]
+            numbers += [(int.from_bytes(stored[at : at + bytes_each], "little"), tensor["dtype"])
+                        for at in range(0, len(stored), bytes_each)]
+    return numbers
 
 
 def is_smaller_than_asked(program, case, device, fault, smallest):
-    """True if a single FP8 number differs, and by less than twice the smallest fault of an element."""
-    pairs = [(a, b) for a, b in zip(*(stored_codes(program, case, device, planted) for planted in ("", fault))) if a != b]
+    """True if a single number differs, and by less than twice the smallest fault of an element."""
+    both = zip(*(stored_numbers(program, case, device, planted) for planted in ("", fault)))
+    pairs = [(right, wrong) for right, wrong in both if right != wrong]
     if len(pairs) != 1:
         return False
-    right, wrong = (number_of(*code) for code in pairs[0])
+    right, wrong = (number_of(*stored) for stored in pairs[0])
     return abs(wrong - right) < 2 * smallest * abs(right)
 
 
