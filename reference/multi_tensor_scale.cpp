@@ -1,9 +1,12 @@
 #include "op/multi_tensor_scale.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,11 +28,10 @@ bool is_subnormal(float x) {
   return x != 0 && std::fabs(x) < kSmallestNormal;
 }
 
-/// Leaves an element out: what it is depends on whether subnormal numbers are kept.
-void leave_out(op::OutputValues& output, std::size_t at) {
+/// What an element is depends on whether subnormal numbers are kept: so far, that they are.
+void leave_open(op::OutputValues& output, std::size_t at) {
   const auto first = static_cast<std::int64_t>(at);
-  output.outside.push_back({first, first + 1});
-  output.value[at] = 0;
+  output.open.push_back({first, first + 1});
 }
 
 op::Values values(const op::ReferenceRequest& request) {
@@ -49,16 +51,49 @@ op::Values values(const op::ReferenceRequest& request) {
     inverses.value[i] = static_cast<double>(inverse);
     const bool is_flushed = !std::isnan(amax) && is_subnormal(std::fmax(static_cast<float>(amax), rule.epsilon));
     if (is_flushed) {
-      leave_out(scales, i);
+      leave_open(scales, i);
     }
     if (is_flushed || is_subnormal(inverse)) {
-      leave_out(inverses, i);
+      leave_open(inverses, i);
     }
   }
   op::Values result;
   result.outputs.push_back(std::move(scales));
   result.outputs.push_back(std::move(inverses));
   return result;
+}
+
+const op::Delivered* delivered_as(const op::FindingRequest& request, std::string_view port) {
+  const auto found = std::ranges::find(request.outputs, port, &op::Delivered::port);
+  return found == request.outputs.end() || found->value.empty() ? nullptr : &*found;
+}
+
+/// Elements that a device stores which flushes subnormal numbers: the scale 1 and scale_inv 1 of a flushed amax, or the scale_inv 0.
+std::vector<op::Settled> settle(const op::FindingRequest& request) {
+  constexpr std::size_t kScales = 0, kInverses = 1;
+  const op::Delivered* scales = delivered_as(request, "scales");
+  const op::Delivered* inverses = delivered_as(request, "scale_invs");
+  std::vector<op::Settled> all;
+  const auto elements = [&request](std::size_t output, const auto& visit) {
+    for (const op::OutputValues::Range& range : request.expected->outputs[output].open) {
+      visit(static_cast<std::size_t>(range.begin));
+    }
+  };
+  std::vector<std::size_t> flushed;
+  elements(kScales, [&](std::size_t at) {
+    if (scales != nullptr && scales->value[at] == 1) {
+      all.push_back({.output = kScales, .element = at, .value = 1});
+      flushed.push_back(at);
+    }
+  });
+  elements(kInverses, [&](std::size_t at) {
+    if (std::ranges::binary_search(flushed, at)) {
+      all.push_back({.output = kInverses, .element = at, .value = 1});
+    } else if (inverses != nullptr && inverses->value[at] == 0) {
+      all.push_back({.output = kInverses, .element = at, .value = 0});
+    }
+  });
+  return all;
 }
 
 std::vector<op::Mistake> mistakes(const op::Params& params, const op::Mode&) {
@@ -86,7 +121,8 @@ op::Reference multi_tensor_scale_reference() {
   reference.values = &values;
   reference.derive = &derive;
   reference.mistakes = &mistakes;
-  reference.version = "multi_tensor_scale-1";
+  reference.settle = &settle;
+  reference.version = "multi_tensor_scale-2";
   return reference;
 }
 

@@ -83,19 +83,27 @@ struct Group {
 
 class Groups {
  public:
-  explicit Groups(std::size_t lines) : all_(kFirstLine + 2 * lines) {}
+  Groups(std::size_t lines, std::size_t length)
+      : length_(length),
+        tiles_across_((length + kTile - 1) / kTile),
+        first_position_(kFirstLine + 2 * lines),
+        first_tile_(first_position_ + 2 * length),
+        all_(first_tile_ + 2 * tiles_across_ * ((lines + kTile - 1) / kTile)) {}
 
-  void add(std::size_t i, std::size_t length, const Choice& choice, bool up) {
+  void add(std::size_t i, const Choice& choice, bool up) {
     constexpr double kHalf = 0.5;
     const double p = choice.probability(), u = up ? 1 : 0;
     const auto part = static_cast<std::size_t>(kParts * choice.fraction);
+    const std::size_t line = i / length_, position = i % length_;
     all_.at(0).add(u, p);
     all_.at(1 + (choice.lower >= kSign ? 1 : 0)).add(u, p);
-    all_.at(kFirstPlace + i % length % kPlaces).add(u, p);
+    all_.at(kFirstPlace + position % kPlaces).add(u, p);
     all_.at(kFirstPart + choice.lower % kSign * kParts + part).add(u, p);
-    const std::size_t line = kFirstLine + 2 * (i / length);
-    all_.at(line).add(u, p);
-    all_.at(line + 1).add(p < kHalf ? 1 - u : u, std::max(p, 1 - p));
+    for (const std::size_t region : {kFirstLine + 2 * line, first_position_ + 2 * position,
+                                     first_tile_ + 2 * (line / kTile * tiles_across_ + position / kTile)}) {
+      all_.at(region).add(u, p);
+      all_.at(region + 1).add(p < kHalf ? 1 - u : u, std::max(p, 1 - p));
+    }
   }
 
   /// The largest sum over what chance makes of it, and what it is of.
@@ -123,11 +131,22 @@ class Groups {
   }
 
  private:
-  static constexpr std::size_t kPlaces = 16, kParts = 16;
+  static constexpr std::size_t kPlaces = 16, kParts = 16, kTile = 32;
   static constexpr std::size_t kFirstPlace = 3, kFirstPart = kFirstPlace + kPlaces;
   static constexpr std::size_t kFirstLine = kFirstPart + kMostCode * kParts;
 
-  static std::string name_of(std::size_t group) {
+  [[nodiscard]] std::string name_of(std::size_t group) const {
+    if (group >= first_tile_) {
+      const std::size_t tile = (group - first_tile_) / 2;
+      return fmt::format("elements of lines from {} and positions from {}, {} of each", tile / tiles_across_ * kTile,
+                         tile % tiles_across_ * kTile, kTile);
+    }
+    if (group >= first_position_) {
+      return fmt::format("elements at position {} of their line", (group - first_position_) / 2);
+    }
+    if (group >= kFirstLine) {
+      return fmt::format("elements of line {}", (group - kFirstLine) / 2);
+    }
     if (group < kFirstPlace) {
       constexpr std::array kNames = {"elements", "positive elements", "negative elements"};
       return kNames.at(group);
@@ -135,14 +154,12 @@ class Groups {
     if (group < kFirstPart) {
       return fmt::format("elements number {} of their block", group - kFirstPlace);
     }
-    if (group >= kFirstLine) {
-      return fmt::format("elements of line {}", (group - kFirstLine) / 2);
-    }
     const std::size_t lower = (group - kFirstPart) / kParts, part = (group - kFirstPart) % kParts;
     return fmt::format("elements between {} and {} that are {}/16 to {}/16 of the way", kMagnitudes.at(lower),
                        kMagnitudes.at(lower + 1), part, part + 1);
   }
 
+  std::size_t length_, tiles_across_, first_position_, first_tile_;
   std::vector<Group> all_;
 };
 
@@ -153,8 +170,12 @@ struct Residuals {
 
 /// At the distances at which kernels share or reuse random bits: within a word, a block, and lines or tiles.
 Groups::Worst correlation(const Residuals& of, std::size_t length) {
-  const std::array<std::size_t, 13> distances = {1,  2,   3,   4,      8,           16,          32,
-                                                 64, 128, 256, length, 16 * length, 128 * length};
+  constexpr std::size_t kLongest = 4096;  // and 512 lines
+  std::vector<std::size_t> distances = {1, 2, 3, 4};
+  for (std::size_t distance = 8; distance <= kLongest; distance *= 2) {
+    distances.push_back(distance);
+    distances.push_back(distance / 8 * length);
+  }
   Groups::Worst found{0, "no two draws are the same at a fixed distance"};
   for (const std::size_t distance : distances) {
     double sum = 0, variance = 0;
@@ -181,7 +202,7 @@ template <class Code>
 Judged judge(const Nvfp4Layout& source, std::span<const double> scaled, const Code& code) {
   const auto length = static_cast<std::size_t>(source.matrix().length);
   Judged judged;
-  Groups groups((scaled.size() + length - 1) / std::max<std::size_t>(1, length));
+  Groups groups(static_cast<std::size_t>(source.matrix().lines), length);
   Residuals residuals{std::vector<float>(scaled.size()), std::vector<float>(scaled.size()),
                       std::vector<float>(scaled.size())};
   for (std::size_t i = 0; i < scaled.size(); ++i) {
@@ -195,7 +216,7 @@ Judged judge(const Nvfp4Layout& source, std::span<const double> scaled, const Co
       judged.impossible += 1;
     } else if (choice.fraction > 0) {
       const double p = choice.probability();
-      groups.add(i, length, choice, up);
+      groups.add(i, choice, up);
       residuals.value[i] = static_cast<float>((up ? 1 : 0) - p);
       residuals.bound[i] = static_cast<float>(std::max(p, 1 - p));
       residuals.variance[i] = static_cast<float>(p * (1 - p));

@@ -44,7 +44,8 @@ unsigned StochasticCodes::code(float scaled, std::size_t element) const {
   } else if (fault == "stochastic_upward" && scaled < 0 && missing > 0) {
     missing = step - missing;
   }
-  const bool up = missing + step * static_cast<float>(draw) / kDraws >= step;
+  // Sums in FP32 would be rounded, and draws be too large by one where `missing` is next below a 256th of a step.
+  const bool up = std::floor(missing / step * kDraws) + static_cast<float>(draw) >= kDraws;
   const auto number = static_cast<double>(lower + (up ? step : 0));
   auto code = static_cast<unsigned>(core::encode(number, core::Dtype::fp4_e2m1, core::Overflow::saturate));
   if (fault == "stochastic_beyond" && bits / kDraws % kFew == 0 && code + 2 <= kMostCode) {

@@ -20,8 +20,8 @@ namespace numcheck::op {
 ///
 /// Tensors have `elements` amaxes each, one, or one per block, and are worked through in chunks, of which a launch takes up to 320 of
 /// up to 48 tensors. Ports: amaxes, scales, scale_invs [tensors, elements], FP32; draws of amaxes count by their magnitude. Defined
-/// bit for bit, but for subnormal numbers: TransformerEngine compiles this kernel so that they are flushed to 0. A subnormal a, and
-/// scale_inv where it is subnormal, are left out.
+/// bit for bit, but for subnormal numbers: TransformerEngine compiles this kernel so that they are flushed to 0. A subnormal a may
+/// count as 0, so that scale and scale_inv are 1, and a subnormal scale_inv may be 0.
 /// Source: TransformerEngine multi_tensor.h, nvte_multi_tensor_compute_scale_and_scale_inv_cuda;
 /// common/multi_tensor/compute_scale.cu, common/recipe/recipe_common.cuh.
 struct MultiTensorScaleParams {

@@ -175,7 +175,7 @@ struct OwnGate {
 struct Settled {
   std::size_t output = 0;   ///< index in Values::outputs
   std::size_t element = 0;  ///< flat index
-  bool asked = true;        ///< false: the device may leave anything
+  bool asked = true;        ///< false: the device may leave anything; never of bit_exact outputs
   double value = 0, magnitude = 0, deviation = 0;
 };
 

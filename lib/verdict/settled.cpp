@@ -47,8 +47,11 @@ op::OutputValues copy_of(const op::OutputValues& from) {
 void settle(op::OutputValues& output, const op::Settled& settled) {
   const std::size_t at = settled.element;
   output.value[at] = settled.value;
-  output.magnitude[at] = settled.asked ? static_cast<float>(settled.magnitude) : std::numeric_limits<float>::max();
-  output.deviation[at] = settled.asked ? static_cast<float>(settled.deviation) : std::numeric_limits<float>::infinity();
+  if (!output.bit_exact) {
+    output.magnitude[at] = settled.asked ? static_cast<float>(settled.magnitude) : std::numeric_limits<float>::max();
+    output.deviation[at] =
+        settled.asked ? static_cast<float>(settled.deviation) : std::numeric_limits<float>::infinity();
+  }
   if (!output.terms.empty()) {
     output.terms[at] = std::numeric_limits<float>::quiet_NaN();
   }

@@ -19,12 +19,12 @@ constexpr double kLargest = std::numeric_limits<float>::max();
 
 struct Made {
   Numbers scales, inverses;
-  std::vector<std::size_t> left_out, inverses_left_out;
+  std::vector<std::size_t> left_open, inverses_left_open;
 };
 
 std::vector<std::size_t> starts(const op::OutputValues& output) {
   std::vector<std::size_t> found;
-  for (const op::OutputValues::Range& range : output.outside) {
+  for (const op::OutputValues::Range& range : output.open) {
     EXPECT_EQ(range.end, range.begin + 1);
     found.push_back(static_cast<std::size_t>(range.begin));
   }
@@ -62,15 +62,41 @@ TEST(MultiTensorScale, quotients_of_the_largest_number) {
 TEST(MultiTensorScale, amaxes_without_a_quotient) {
   const Made made = made_of({0, kInfinity, std::numeric_limits<double>::quiet_NaN(), 0x1p-126, 0x1p-119});
   EXPECT_EQ(made.scales, (Numbers{1, 1, 1, kLargest, 0x1.cp127}));
-  EXPECT_TRUE(made.left_out.empty());
-  EXPECT_EQ(made.inverses_left_out, (std::vector<std::size_t>{3, 4})) << "1 / scale is subnormal";
+  EXPECT_TRUE(made.left_open.empty());
+  EXPECT_EQ(made.inverses_left_open, (std::vector<std::size_t>{3, 4})) << "1 / scale is subnormal";
 }
 
-TEST(MultiTensorScale, subnormal_amaxes_are_left_out_unless_epsilon_is_larger) {
-  EXPECT_EQ(made_of({0x1p-127, 1}).left_out, (std::vector<std::size_t>{0}));
+TEST(MultiTensorScale, subnormal_amaxes_are_left_open_unless_epsilon_is_larger) {
+  EXPECT_EQ(made_of({0x1p-127, 1}).left_open, (std::vector<std::size_t>{0}));
   op::MultiTensorScaleParams p;
   p.epsilon = 1;
-  EXPECT_TRUE(made_of({0x1p-127, 1}, p).left_out.empty());
+  EXPECT_TRUE(made_of({0x1p-127, 1}, p).left_open.empty());
+}
+
+/// What may be else where a device delivers this for an amax of 2^-127, whose scale is FLT_MAX, and one of 2^-126.
+std::vector<op::Settled> settled(const Numbers& scales, const Numbers& inverses) {
+  const Numbers amaxes = {0x1p-127, 0x1p-126};
+  const op::Params params = op::to_params(op::MultiTensorScaleParams{.tensors = 2});
+  op::ReferenceRequest request;
+  request.params = &params;
+  request.inputs.push_back({.port = "amaxes", .data = amaxes.data(), .rows = 2, .cols = 1});
+  const op::Values values = multi_tensor_scale_reference().values(request);
+  const std::vector<op::Delivered> outputs = {{.port = "scales", .value = scales},
+                                              {.port = "scale_invs", .value = inverses}};
+  return multi_tensor_scale_reference().settle({&params, request.inputs, &values, outputs, &request.sample});
+}
+
+TEST(MultiTensorScale, flushing_leaves_one_other_value) {
+  const double inverse = 1 / kLargest;
+  EXPECT_TRUE(settled({kLargest, kLargest}, {inverse, inverse}).empty());
+  const auto flushed = settled({1, kLargest}, {1, 0});
+  ASSERT_EQ(flushed.size(), 3U);
+  EXPECT_EQ(flushed[0].value, 1) << "the first scale";
+  EXPECT_EQ(flushed[1].value, 1) << "and its inverse";
+  EXPECT_EQ(flushed[2].value, 0) << "the inverse of FLT_MAX";
+  EXPECT_EQ(flushed[2].element, 1U);
+  EXPECT_TRUE(settled({kInfinity, 1}, {-inverse, 1}).empty())
+      << "nothing else, and the second amax is no subnormal number";
 }
 
 }  // namespace
