@@ -8,8 +8,9 @@
 
 namespace numcheck::kernels::harness {
 
-/// Why the probe does not apply to the case; empty if it does. It applies to `gemm` in FP8 with more than two promotion intervals of
-/// 128 products, and an alpha with which 64 does not vanish from the output.
+/// Why the probe does not apply to the case; empty if it does. It applies to `gemm` and `grouped_gemm` in FP8 with more products in a
+/// sum than one promotion interval of 128, and an alpha with which the probes are in the output's range and, if there are no more
+/// than two intervals, exact.
 [[nodiscard]] std::string sums_obstacle(const Call& call);
 
 /// Launches the algorithm on operands whose products along k are 2^13, then 128 times 1/2 somewhere between, and -2^13 at the end.
@@ -20,7 +21,8 @@ namespace numcheck::kernels::harness {
 ///   only some further away do                             fp8_rarely_promoted
 ///   none does                                             fp8_fast
 ///
-/// All scales are set to 1, all other inputs to 0. Inputs and D hold garbage afterwards.
+/// Sums of up to 256 products have no -2^13 (sums_probe.hpp). Of groups all that tell are probed at once; the class is that of the first
+/// whose sums are not promoted. All scales are set to 1, all other inputs to 0. Inputs and D hold garbage afterwards.
 /// Source: tensor_core_numerics section 2.6, probe G3; 14 bits are those of sm_89 and sm_90.
 [[nodiscard]] Classification classify_sums(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
                                            std::span<const PortMemory> ports, std::byte* workspace, Launcher& launcher);

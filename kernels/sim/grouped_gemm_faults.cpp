@@ -48,7 +48,7 @@ bool takes(const GroupTask& group, std::string_view fault) {
 }
 
 constexpr std::string_view kTail = "missing_k_tail", kTranspose = "transposed_output", kTf32 = "tf32_silently",
-                           kRounded = "product_rounded";
+                           kRounded = "product_rounded", kFast = "fast_accumulation";
 
 constexpr std::array kFaults = {
     Fault{{"group_off_by_one", "groups multiply the operands of the group before, where these have their shapes"},
@@ -106,6 +106,16 @@ constexpr std::array kFaults = {
             return g == last_with(all, [](const GroupTask& group) { return takes(group, kTf32); });
           },
           [](GroupTasks& all, std::size_t g) { all[g].fault = kTf32; }},
+    Fault{{"fast_accumulation", "FP8 sums are not promoted although split accumulation was requested"},
+          "no FP8 sums are promoted",
+          [](const GroupTasks& all, std::size_t g) { return takes(all[g], kFast); },
+          [](GroupTasks& all, std::size_t g) { all[g].fault = kFast; }},
+    Fault{{"last_group_fast", "FP8 sums of the last group are not promoted although split accumulation was requested"},
+          "no FP8 sums are promoted",
+          [](const GroupTasks& all, std::size_t g) {
+            return g == last_with(all, [](const GroupTask& group) { return takes(group, kFast); });
+          },
+          [](GroupTasks& all, std::size_t g) { all[g].fault = kFast; }},
 };
 
 const Fault* find_fault(std::string_view name) noexcept {

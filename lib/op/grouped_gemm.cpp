@@ -247,6 +247,15 @@ std::vector<Operand> operands_of_group(std::span<const Operand> operands, std::s
   return own;
 }
 
+bool promotes_sums(const Op& op, const Params& params, const Mode& mode) {
+  if (&op == &gemm()) {
+    return gemm_promotes(from_params<GemmParams>(params), mode);
+  }
+  const std::vector<GemmParams> products =
+      &op == &grouped_gemm() ? products_of(from_params<GroupedGemmParams>(params)) : std::vector<GemmParams>();
+  return std::ranges::any_of(products, [&mode](const GemmParams& product) { return gemm_promotes(product, mode); });
+}
+
 std::vector<Operand> operands_behind(const Op& op, std::span<const Operand> operands, std::string_view output) {
   return &op == &grouped_gemm() ? operands_of_group(operands, group_port(output).group)
                                 : std::vector<Operand>(operands.begin(), operands.end());

@@ -96,6 +96,9 @@ struct Product {
 /// The product behind an output of `gemm` or `grouped_gemm`; nothing for other ops, and for ports that are no product.
 [[nodiscard]] std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output);
 
+/// Whether FP8 sums are to be promoted: `gemm` and `grouped_gemm` with accumulate = "split".
+[[nodiscard]] bool promotes_sums(const Op& op, const Params& params, const Mode& mode);
+
 /// The operands of that product under their names in `gemm`.
 [[nodiscard]] std::vector<Operand> operands_behind(const Op& op, std::span<const Operand> operands,
                                                    std::string_view output);

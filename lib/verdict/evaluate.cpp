@@ -52,7 +52,7 @@ PrecisionClass expected_of(const EvaluationContext& context) {
     return PrecisionClass::native;
   }
   const bool fp32_chain = context.arithmetic == model::MatrixArithmetic::fp32_chain;
-  if (c.op == &op::gemm() && !fp32_chain && op::gemm_promotes(op::from_params<op::GemmParams>(c.params), *c.mode)) {
+  if (!fp32_chain && op::promotes_sums(*c.op, c.params, *c.mode)) {
     return PrecisionClass::fp8_promoted;
   }
   const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));

@@ -53,6 +53,8 @@ FAULTS = [
     ("group_products_rounded", grouped("fp16", beta=-1), ["G1 bound", "G4 flips"]),
     ("last_group_k_tail", grouped(beta=1, in_place=True), ["G1 bound"]),
     ("last_group_k_tail", beside(c4={"distribution": "uniform", "low": 5e5, "high": 1e6}), ["G1 bound", "G2 rms"]),
+    *[(fault, grouped("fp8_e4m3", trans_b=True, accumulate="split", group_k=k, output=output), ["class"])
+      for fault in ("fast_accumulation", "last_group_fast") for k in ("272", "64+129+64+128+144") for output in ("bf16", "fp32")],
     ("group_off_by_one", beside(c0={"distribution": "normal", "sigma": 1e5}, c1={"distribution": "normal", "sigma": 1e5}), ["G1 bound"]),
     ("last_group_tf32", grouped("fp32"), SEEN),
     ("last_group_tf32", grouped("fp32_pedantic", group_m="64+32", group_n=32, group_k="64+1024"), SEEN),
@@ -64,6 +66,9 @@ REFUSED = [
     ("groups_after_empty_missing", grouped(**NO_PRODUCTS), "no group follows an empty one"),
     ("k0_group_stale", grouped(), "all groups have products"),
     ("last_group_tf32", grouped("bf16"), "there are no FP32 products"),
+    *[(fault, grouped("fp8_e4m3", trans_b=True, accumulate="fast", group_k=272), "no FP8 sums are promoted")
+      for fault in ("fast_accumulation", "last_group_fast")],
+    ("fast_accumulation", grouped("fp8_e4m3", trans_b=True, group_k=128), "no FP8 sums are promoted"),
 ]
 REFUSED[0][1]["params"].update(group_n=16, group_k=16)
 

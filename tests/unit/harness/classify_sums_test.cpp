@@ -90,13 +90,56 @@ TEST(ClassifySums, factors_and_epilogues) {
   }
 }
 
+// 2^13 and half an ulp of the output are a tie, which any product of the second interval breaks.
+TEST(ClassifySums, one_product_beyond_the_first_interval_tells) {
+  for (const std::int64_t k : {129, 144, 256}) {
+    GemmParams params = shape(3, 2, k);
+    for (const auto& [output, lost] :
+         {std::pair("fp32", 8192.0), {"bf16", 8192.0}, {"fp16", 8192.0}, {"fp8_e4m3", 256.0}}) {
+      params.output = output;
+      for (const double alpha : {1.0, -2.0, 0.3, -7.77e5, 1e-6}) {
+        params.alpha = alpha;
+        EXPECT_EQ(probed(params).observed, PrecisionClass::fp8_promoted) << k << ' ' << output << ' ' << alpha;
+        if (std::string_view(output) != "fp32") {  // there the sum is near 2^13, and no tie
+          EXPECT_EQ(probed(params, {lost}).observed, PrecisionClass::fp8_fast) << k << ' ' << output << ' ' << alpha;
+        }
+        EXPECT_EQ(probed(params, {lost / 2}).observed, PrecisionClass::unknown);
+      }
+    }
+  }
+}
+
+TEST(ClassifySums, groups_are_probed_at_once) {
+  op::GroupedGemmParams params;
+  params.m = "2+0+3";
+  params.n = "3";
+  params.k = "300+300+144";
+  params.output = "bf16";
+  const auto probed_groups = [&params](std::string_view port, double sum) {
+    FakeBackend backend;
+    backend.misbehave = [port, sum](std::span<const PortMemory> ports, std::byte*, int launch) {
+      if (const PortMemory& d = memory_named(ports, port); launch == 0) {
+        const std::uint64_t bits = core::encode(sum, d.port->dtype);
+        std::memcpy(d.data + harness::element_offset(*d.port, 0, 0, 0), &bits, 2);
+      }
+    };
+    TestCase test(op::grouped_gemm(), op::to_params(params), "fp8_e4m3");
+    return test.run(backend).at(0);
+  };
+  EXPECT_EQ(probed_groups("d0", 64).observed, PrecisionClass::fp8_promoted);
+  EXPECT_EQ(probed_groups("d0", 0).observed, PrecisionClass::fp8_fast);
+  const worker::RunReport last = probed_groups("d2", 8192);
+  EXPECT_EQ(last.observed, PrecisionClass::fp8_fast);
+  EXPECT_EQ(note_of(last), "d2");
+}
+
 TEST(ClassifySums, does_not_apply) {
   GemmParams vanishing = shape(8, 8, 512), overflowing = shape(8, 8, 512);
   vanishing.alpha = 1e-30;
   vanishing.output = "fp8_e4m3";
   overflowing.alpha = 100;
   overflowing.output = "fp8_e4m3";
-  for (const GemmParams& params : {shape(8, 8, 256), shape(0, 8, 512), vanishing, overflowing}) {
+  for (const GemmParams& params : {shape(8, 8, 128), shape(0, 8, 512), vanishing, overflowing}) {
     EXPECT_EQ(probed(params).observed, std::nullopt);
   }
   EXPECT_EQ(probed(shape(8, 8, 512), {}, "bf16").observed, std::nullopt);

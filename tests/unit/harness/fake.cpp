@@ -33,18 +33,24 @@ double round_operand(double value, const OperandRounding& rounding) {
   return core::round_to(value, rounding.dtype, core::Overflow::ieee, rounding.rounding);
 }
 
-/// D and d_amax in double with rounded operands.
-void multiply(const op::GemmParams& p, const FakeBackend& backend, std::span<const PortMemory> ports) {
-  const PortMemory& a = memory_named(ports, "a");
-  const PortMemory& b = memory_named(ports, "b");
-  const PortMemory& d = memory_named(ports, "d");
-  double scale = p.alpha;
+/// D and its amax in double with rounded operands.
+void multiply(const op::Product& product, const FakeBackend& backend, std::span<const PortMemory> ports) {
+  const op::GemmParams& p = product.params;
+  const PortMemory& a = memory_named(ports, product.a);
+  const PortMemory& b = memory_named(ports, product.b);
+  const PortMemory& d = memory_named(ports, product.d);
+  double scale = p.alpha, of_output = 1;
   for (const PortMemory& port : ports) {
-    const bool is_operands = port.port->role == op::Role::scale && (port.port->of == "a" || port.port->of == "b");
-    scale *= is_operands ? read_element(*port.port, port.data, 0, 0, 0) : 1;
+    if (port.port->role == op::Role::scale) {
+      const double value = read_element(*port.port, port.data, 0, 0, 0);
+      scale *= port.port->of == product.a || port.port->of == product.b ? value : 1;
+      of_output *= port.port->of == product.d ? value : 1;
+    }
   }
-  const auto addend = std::ranges::find_if(ports, [](const auto& m) { return m.port->name == "c"; });
-  const auto out = std::ranges::find_if(ports, [](const auto& m) { return m.port->name == "d_amax"; });
+  const auto addend =
+      std::ranges::find_if(ports, [&](const auto& m) { return p.beta != 0 && m.port->name == product.c; });
+  const auto out = std::ranges::find_if(
+      ports, [&](const auto& m) { return m.port->role == op::Role::amax && m.port->of == product.d; });
   // Like atomicMax: the caller must have set it to zero.
   double amax = out == ports.end() ? 0 : read_element(*out->port, out->data, 0, 0, 0);
   for (std::int64_t batch = 0; batch < p.batch; ++batch) {
@@ -67,7 +73,7 @@ void multiply(const op::GemmParams& p, const FakeBackend& backend, std::span<con
           z = z / 2 * (1 + std::tanh(0.79788456080286536 * (z + 0.044715 * z * z * z)));
         }
         amax = std::max(amax, std::fabs(z));
-        write_element(*d.port, d.data, batch, i, j, z);
+        write_element(*d.port, d.data, batch, i, j, z * of_output);
       }
     }
   }
@@ -160,10 +166,14 @@ std::vector<Algorithm> FakeBackend::algorithms(const Call& call) {
     algorithms.push_back({"fake " + std::to_string(index),
                           {{"id", std::to_string(index)}},
                           workspace_bytes - 300 * static_cast<std::size_t>(index),
-                          [this, index, launch = 0, params = op::from_params<op::GemmParams>(call.c->params)](
+                          [this, index, launch = 0, op = call.c->op, params = call.c->params](
                               std::span<const PortMemory> ports, std::byte* workspace) mutable {
                             ++launches;
-                            multiply(params, *this, ports);
+                            for (const PortMemory& port : ports) {
+                              if (const auto product = op::product_behind(*op, params, port.port->name)) {
+                                multiply(*product, *this, ports);
+                              }
+                            }
                             if (misbehave && index == misbehaving_algorithm) {
                               misbehave(ports, workspace, launch);
                             }
@@ -175,9 +185,12 @@ std::vector<Algorithm> FakeBackend::algorithms(const Call& call) {
   return algorithms;
 }
 
-TestCase::TestCase(const op::GemmParams& params, std::string_view mode) {
-  c.op = &op::gemm();
-  c.params = op::to_params(params);
+TestCase::TestCase(const op::GemmParams& params, std::string_view mode)
+    : TestCase(op::gemm(), op::to_params(params), mode) {}
+
+TestCase::TestCase(const op::Op& op, const op::Params& params, std::string_view mode) {
+  c.op = &op;
+  c.params = params;
   c.mode = op::find_mode(mode);
   if (c.mode == nullptr) {
     throw std::invalid_argument("no such mode");

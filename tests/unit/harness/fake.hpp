@@ -13,6 +13,7 @@
 #include "kernels/contract/backend.hpp"
 #include "kernels/harness/harness.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::kernels::test {
 
@@ -81,9 +82,10 @@ class FakeBackend : public Backend {
 /// GEMM parameters with these sizes and defaults otherwise.
 [[nodiscard]] op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// A gemm case with its host buffers; inputs are small integers that depend on the element.
+/// A case of gemm with its host buffers; inputs are small integers that depend on the element.
 struct TestCase {
   TestCase(const op::GemmParams& params, std::string_view mode);
+  TestCase(const op::Op& op, const op::Params& params, std::string_view mode);  ///< of grouped_gemm, too
   [[nodiscard]] const op::Port& port(std::string_view name) const;
   [[nodiscard]] double output(std::int64_t row, std::int64_t col) const;
   [[nodiscard]] std::vector<worker::RunReport> run(FakeBackend& backend, const worker::ExecuteOptions& options = {});
