@@ -1,6 +1,7 @@
 #include "verdict/product_replay.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -47,7 +48,7 @@ bool blocks_cut(const op::GemmParams& p) {
 }  // namespace
 
 std::optional<op::Product> replayable_product(const EvaluationContext& context, const worker::RunReport& run,
-                                              const model::ErrorModel& model, std::string_view output) {
+                                              const model::ErrorModel& model, std::string_view output, Beyond beyond) {
   const plan::Case& c = *context.prepared->c;
   if (model.exact || run.rounding.slices > 1 || context.judged == PrecisionClass::unknown) {
     return {};
@@ -58,7 +59,9 @@ std::optional<op::Product> replayable_product(const EvaluationContext& context, 
   }
   const op::GemmParams& p = product->params;
   const bool emulated = c.mode->compute == op::Compute::emulated_bf16x9 && context.device->sm >= 100;
-  const bool is_sum = p.epilogue == "none" && p.beta == 0 && !p.bias && p.m > 0 && p.n > 0 && p.k > 0;
+  const bool is_alone = p.epilogue == "none" && p.beta == 0 && !p.bias;
+  const bool has_products = p.m > 0 && p.n > 0 && p.k > 0;
+  const bool is_sum = has_products && (is_alone || (beyond == Beyond::addends && p.epilogue != "gelu"));
   return is_sum && !emulated ? std::move(product) : std::nullopt;
 }
 
@@ -80,6 +83,9 @@ ProductReplay::ProductReplay(const EvaluationContext& context, const worker::Run
       a_emin_(core::dtype_info(context.prepared->c->mode->first).emin),
       b_emin_(core::dtype_info(context.prepared->c->mode->second).emin) {
   load_operands(context, run, product);
+  const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
+  c_ = p_.beta == 0 ? nullptr : op::operand_named(operands, product.c).data;
+  bias_ = p_.bias ? op::operand_named(operands, "bias").data : nullptr;
 }
 
 void ProductReplay::load_operands(const EvaluationContext& context, const worker::RunReport& run,
@@ -137,6 +143,17 @@ std::vector<double> ProductReplay::exact_row(std::size_t i) const {
   }
   std::ranges::for_each(sums, [this](double& sum) { sum *= static_cast<double>(factor_); });
   return sums;
+}
+
+std::vector<ProductReplay::Addend> ProductReplay::addends_of_row(std::size_t i) const {
+  std::vector<Addend> addends(place_.columns.size());
+  for (std::size_t j = 0; j < addends.size(); ++j) {
+    const std::int64_t at = (place_.batch * p_.m + place_.rows[i]) * p_.n + place_.columns[j];
+    const double of_c = c_ == nullptr ? 0 : p_.beta * c_[at];
+    const double of_bias = bias_ == nullptr ? 0 : bias_[place_.columns[j]];
+    addends[j] = {of_c + of_bias, std::fabs(of_c) + std::fabs(of_bias)};
+  }
+  return addends;
 }
 
 }  // namespace numcheck::verdict

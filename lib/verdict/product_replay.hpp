@@ -23,11 +23,18 @@ namespace numcheck::verdict {
 /// Slices of k that libraries cut unasked.
 inline constexpr std::array kReplayedSplits = {1, 2, 3, 4, 5, 6, 7, 8};
 
-/// The product behind an output, if nothing but a factor comes between its sums and the output, and the arithmetic is that of
-/// one instruction.
+/// What may come between sums and an output besides a factor.
+enum class Beyond : std::uint8_t {
+  nothing,
+  addends,  ///< C and bias, and relu, which keeps what is above zero
+};
+
+/// The product behind an output, if nothing else comes between its sums and the output, and the arithmetic is that of one
+/// instruction.
 [[nodiscard]] std::optional<op::Product> replayable_product(const EvaluationContext& context,
                                                             const worker::RunReport& run,
-                                                            const model::ErrorModel& model, std::string_view output);
+                                                            const model::ErrorModel& model, std::string_view output,
+                                                            Beyond beyond = Beyond::nothing);
 
 /// The schedule of this run's products if k is cut into so many slices.
 [[nodiscard]] model::Schedule replayed_schedule(const EvaluationContext& context, const op::GemmParams& params,
@@ -48,14 +55,20 @@ class ProductReplay {
   /// What the device's arithmetic gives before it is rounded to the output's format, row by row, in units of the unscaled
   /// output.
   [[nodiscard]] std::vector<double> replayed(const model::Schedule& schedule) const;
-  /// The exact values of row `i` of the place.
+  /// The exact values of row `i` of the place, without addends.
   [[nodiscard]] std::vector<double> exact_row(std::size_t i) const;
+  /// What is added to them, and the sum of the magnitudes of that.
+  struct Addend {
+    double sum = 0, magnitude = 0;
+  };
+  [[nodiscard]] std::vector<Addend> addends_of_row(std::size_t i) const;
 
  private:
   void load_operands(const EvaluationContext& context, const worker::RunReport& run, const op::Product& product);
 
   op::GemmParams p_;
   Place place_;
+  const double *c_ = nullptr, *bias_ = nullptr;  ///< null: there is none
   std::int32_t a_emin_, b_emin_;
   core::Buffer<float> a_, b_;
   model::LineScales scales_;

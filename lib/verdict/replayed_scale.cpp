@@ -50,23 +50,33 @@ ProductReplay::Place spread_place(const op::GemmParams& p) {
   return {p.batch / 2, spread(std::min(p.m, most / columns), p.m), spread(columns, p.n)};
 }
 
-/// What was stored, and what exact sums of the same products are.
+/// What was stored, less what was added to sums, and what exact sums of the same products are.
 std::vector<tolerance::ReplayedOutput> outputs_of(const ProductReplay& replay, const ComparedPort& compared,
                                                   const op::GemmParams& p, double scale) {
   const op::Port& port = compared.port();
   const core::DtypeInfo& format = core::dtype_info(port.dtype);
   const ProductReplay::Place& place = replay.place();
+  constexpr double kOfAddition = 0x1p-23;  // FP32 sums of three numbers, in any order
+  const bool relu = p.epilogue == "relu";
   std::vector<tolerance::ReplayedOutput> outputs(replay.size());
   core::parallel_for(place.rows.size(), [&](std::size_t i) {
     const std::vector<double> exact = replay.exact_row(i);
+    const std::vector<ProductReplay::Addend> addends = replay.addends_of_row(i);
     for (std::size_t j = 0; j < exact.size(); ++j) {
       const std::int64_t flat = (place.batch * p.m + place.rows[i]) * p.n + place.columns[j];
       const double stored = core::decode(compared.bits_at(static_cast<std::size_t>(flat)), port.dtype);
       if (!std::isfinite(stored) || (format.storage_bytes == 1 && std::fabs(stored) >= format.max_finite)) {
         continue;  // it does not count: its expected value stays 0
       }
+      if (relu && stored <= 0) {
+        continue;  // of what relu cuts off nothing is left
+      }
       const Neighbourhood near = neighbourhood(stored, port.dtype);
-      outputs[i * exact.size() + j] = {.expected = exact[j], .low = near.low / scale, .high = near.high / scale};
+      const auto [added, magnitude] = addends[j];
+      const double rounding = magnitude == 0 ? 0 : kOfAddition * (std::fabs(exact[j]) + magnitude);
+      outputs[i * exact.size() + j] = {.expected = exact[j],
+                                       .low = near.low / scale - added - rounding,
+                                       .high = near.high / scale - added + rounding};
     }
   });
   return outputs;
@@ -76,7 +86,8 @@ std::vector<tolerance::ReplayedOutput> outputs_of(const ProductReplay& replay, c
 
 std::optional<tolerance::Criterion> judge_replayed_scale(const EvaluationContext& context, const worker::RunReport& run,
                                                          const ComparedPort& compared, const model::ErrorModel& model) {
-  const std::optional<op::Product> product = replayable_product(context, run, model, compared.port().name);
+  const std::optional<op::Product> product =
+      replayable_product(context, run, model, compared.port().name, Beyond::addends);
   if (!product.has_value()) {
     return {};
   }

@@ -298,6 +298,12 @@ EPILOGUE = [
     ("gelu_erf", plain("fp16", **SCALED_GELU), ["G1 bound"]),
 ]
 
+# Sums of one sign lose up to some percent in 14 bits: that others are lost shows when they are replayed, less what is added to them.
+ONE_SIGN = [Row("scale_1_01", gemm("fp8_e4m3", m=256, n=128, k=512, accumulate="fast", distribution="uniform", inputs={"low": 0, "high": 1},
+                                   **addends), ["G5 scale", "G1 bound", "G3 slope"])
+            for addends in ({"bias": True}, {"bias": True, "epilogue": "relu", "output": "fp32"}, {"beta": -0.5, "output": "fp16"},
+                            {"beta": 1, "bias": True})]
+
 # An FP8 product is judged by its own terms, however large what is added to it.
 BESIDE = [Row(fault, gemm("fp8_e4m3", m=128, n=128, output=output, **addends), gates, blind_to="class")
           for fault, gates in (("transposed_a", ["G1 bound"]), ("scale_half", ["G1 bound"]), ("missing_k_stage", ["G1 bound"]),
@@ -347,7 +353,7 @@ STORES = [
     ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
 ]
 
-FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *of_nvfp4(), *EPILOGUE, *BESIDE, *NOT_EXCUSED, *STORES]
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *of_scales(), *of_mxfp8(), *of_nvfp4(), *EPILOGUE, *ONE_SIGN, *BESIDE, *NOT_EXCUSED, *STORES]
 
 MODES = ["fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16", "fp16", "fp16_acc16", "fp8_e4m3",
          "fp8_hybrid"]
