@@ -245,11 +245,11 @@ std::string mode_doc(const op::Mode& mode, const op::Op& op) {
 
 std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   const op::Op& op = *row.op;
-  return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}{}{}", op.name,
-                     op.summary, op.formula, op.source, row.reference.version,
-                     fmt::join(prepare::backend_names(row), ", "), ports_table(op, colour), params_table(op, colour),
-                     modes_table(op, colour), distributions_table(colour), gates_table(), own_gates(row),
-                     statistics_list(op));
+  return fmt::format("{}: {}\n\n  {}\n\n{}source: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}{}{}", op.name,
+                     op.summary, op.formula, op.rules.empty() ? "" : std::string(op.rules) + "\n", op.source,
+                     row.reference.version, fmt::join(prepare::backend_names(row), ", "), ports_table(op, colour),
+                     params_table(op, colour), modes_table(op, colour), distributions_table(colour), gates_table(),
+                     own_gates(row), statistics_list(op));
 }
 
 }  // namespace numcheck::app

@@ -79,6 +79,7 @@ op::Reference amax_reference() {
   reference.values = &values;
   reference.mistakes = &mistakes;
   reference.version = "amax-1";
+  reference.defines_bits = true;
   return reference;
 }
 

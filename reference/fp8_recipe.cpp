@@ -183,6 +183,7 @@ op::Reference fp8_recipe_reference() {
   reference.findings = &scaling_findings;
   reference.mistakes = &mistakes;
   reference.version = "fp8_recipe-1";
+  reference.defines_bits = true;
   return reference;
 }
 

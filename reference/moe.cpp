@@ -195,6 +195,7 @@ op::Reference moe_permute_reference() {
   op::Reference reference = reference_of(&permute, &derive_map<op::MoePermuteParams>, "moe_permute-1");
   reference.moved = &permuted_from;
   reference.mistakes = &moe_permute_mistakes;
+  reference.defines_bits = true;
   return reference;
 }
 

@@ -123,6 +123,7 @@ op::Reference multi_tensor_scale_reference() {
   reference.mistakes = &mistakes;
   reference.settle = &settle;
   reference.version = "multi_tensor_scale-2";
+  reference.defines_bits = true;
   return reference;
 }
 

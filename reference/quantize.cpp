@@ -167,6 +167,7 @@ op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), st
   op::Reference reference;
   reference.values = values;
   reference.version = version;
+  reference.defines_bits = true;
   return reference;
 }
 

@@ -84,6 +84,7 @@ op::Reference swizzle_scales_reference() {
   reference.derive = &derive;
   reference.mistakes = &mistakes;
   reference.version = "swizzle_scales-1";
+  reference.defines_bits = true;
   return reference;
 }
 

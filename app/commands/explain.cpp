@@ -93,6 +93,9 @@ std::string ports_text(const plan::Case& c, bool colour) {
 
 /// The integers of the exact leg, or why there is none.
 std::string exact_text(const plan::Case& c) {
+  if (prepare::find_row(catalog(), c.op->name)->reference.defines_bits) {
+    return "none: whatever the inputs are, the op defines every bit";
+  }
   const op::ExactPlan plan = c.op->exact_plan(c.params, *c.mode);
   if (!plan.reason.empty()) {
     return "none: " + plan.reason;
@@ -117,6 +120,11 @@ std::string model_text(const prepare::CatalogRow& row, const plan::Case& c, int 
   std::string text = fmt::format("  expected class: {}\n", report::class_label(model::class_name(request.expected)));
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
     if (port.role == op::Role::output) {
+      if (row.reference.defines_bits) {
+        text += fmt::format("  {}: the op defines this output bit for bit; of what it leaves to chance, how often\n",
+                            port.name);
+        continue;
+      }
       const model::ErrorModel model = row.error_model(request, port.name);
       text += fmt::format("  {}: {}\n", port.name, model.source);
       text += model.exact ? "     equal to the rounded reference, bit for bit\n"

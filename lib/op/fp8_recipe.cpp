@@ -65,6 +65,29 @@ double flops(const Params& values) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view kRules =
+    R"(one step of a tensor with the history h[0] .. h[L-1]; RN32 throughout, MAX = 448 or 57344:
+  h[0] = amax of the step; last = h[0], or with kernel = after_reduction the amax over all ranks where that is not 0
+  M = max(last, h[1] .. h[L-1]), NaN dropped; with algorithm = most_recent: last
+  scale' = RN32(MAX RN32(2^-margin)) / M if 0 < M < infinity, else scale; FLT_MAX if that overflows
+  history' = 0, h[2] .. h[L-1], last
+  a module that did not run (last = 0): after_reduction keeps history and scale, single rolls the history and keeps the scale
+courses, by which amaxes of the steps are multiplied:
+  steady                 1
+  drifting               falls evenly from 1 to 2^-12
+  spiking                1, but 2^10 in step floor(steps / 4)
+  vanishing              falls evenly from 1 to 2^-168: quotients overflow, then amaxes underflow to 0
+  special                1, but of 16 amaxes 4 are 0, and one each a subnormal, infinity, NaN, FLT_MAX and one whose quotient overflows
+  restart_with_state     2^-10; history and scale are those of an earlier series of this level
+  restart_without_state  2^-10; the history is empty and the scale 1
+  calibration            2^-10; tensors with even numbers (inputs, weights) start with an amax from calibrating, but the scale 1;
+                         those with odd numbers (gradients) were not calibrated
+)";
+
+}  // namespace
+
 const Op& fp8_recipe() {
   static constexpr std::array<std::string_view, 1> kModes = {"fp32"};
   static constexpr std::array<std::string_view, 3> kStatistics = {"largest scaled amax", "smallest scaled amax",
@@ -81,6 +104,7 @@ const Op& fp8_recipe() {
       .check = &check,
       .exact_plan = &small_integers,
       .flops = &flops,
+      .rules = kRules,
       .statistics = kStatistics,
   };
   return op;

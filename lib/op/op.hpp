@@ -109,6 +109,8 @@ struct Op {
   /// True if the reduction runs over the row index of this stored input (A with trans_a, B without trans_b); null:
   /// never.
   bool (*reduces_along_rows)(const Params&, std::string_view port) = nullptr;
+  /// What the formula leaves out, as `explain` prints it: lines that end with a line break; may be empty.
+  std::string_view rules = {};
   /// What the op measures besides errors (op::Finding without a limit), by name: a plan may set limits.
   std::span<const std::string_view> statistics = {};
   /// True if the op multiplies matrices, so that its precision class (FP32, TF32, ...) is a question. Other ops compute

@@ -196,6 +196,32 @@ BlockLayout DequantizeParams::blocks() const {
   return blocks;
 }
 
+namespace {
+
+constexpr std::string_view kQuantizeRules =
+    R"(scales, MAX being the largest number of the format, and a = max(amax, epsilon) of the elements that share one:
+  tensor, block_1x128, block_128x128
+    scale = RN32(MAX / a); 1 if a is 0 or infinite; FLT_MAX if the quotient overflows, of blocks the largest number of x's format
+    with power_of_two its mantissa is cleared; stored is scale_inv = RN32(1 / scale); NaN counts in no amax
+  mxfp8: 2^(127 - e), of which e is stored (E8M0, 0 to 254)
+    up:    e = the exponent of RN32(amax RN32(1 / MAX)), rounded up; 0 for an amax of 0, 254 for infinity
+    floor: e = 127 + floor(log2 amax) - floor(log2 MAX): the largest codes of a block may saturate
+  nvfp4: S = min(RN32(2688 / global_amax), FLT_MAX), 1 if that amax is 0 or infinite
+    d = E4M3(RN32(amax RN32(S RN32(1 / 6)))) is stored; factor = min(RN32(1 / RN32(d RN32(1 / S))), FLT_MAX)
+    code = E2M1(RN32(x factor)), two in a byte, the first in the low half; a block whose d is 0 has codes 0 and +-6
+    stochastic: up with the probability floor(256 f) / 256, f the way to the next number
+    hadamard: columns go through y_k = RN_bf16(1/4 sum_j s_j x_j (-1)^popcount(j & k)), 16 elements at a time, and have an amax of
+    their own (global_amax_t)
+codes: beyond MAX they are +-MAX, NaN is NaN (in E2M1 +6)
+shapes of scales, rows of which are a multiple of 4 elements apart (mxfp8, of columns: 128); padding in between is not written:
+  block_1x128    of rows [ceil(cols / 128), rows], of columns [ceil(rows / 128), cols]; compact: as their blocks lie in x, unpadded
+  block_128x128  [ceil(rows / 128), ceil(cols / 128)], of transposed codes the transpose of that
+  mxfp8          of rows [rows, ceil(cols / 32)], of columns [ceil(rows / 32), cols]
+  nvfp4          of rows [rows, ceil(cols / 16)], of columns [cols, ceil(rows / 16)]
+)";
+
+}  // namespace
+
 const Op& quantize() {
   static constexpr std::array<std::string_view, 8> kStatistics = {
       "underflow", "overflow",    "saturated codes",    "mse",
@@ -211,6 +237,7 @@ const Op& quantize() {
       .check = &check_quantize,
       .exact_plan = &quantize_exact_plan,
       .flops = &elements<QuantizeParams>,
+      .rules = kQuantizeRules,
       .statistics = kStatistics,
   };
   return op;

@@ -272,6 +272,9 @@ struct Reference {
   /// Whether the bits of the main output show roundings that the run declares. Null: the op's are not known bit for bit.
   Replay (*replay)(const ReplayRequest&) = nullptr;
 
+  /// True if every output is bit_exact or unpredictable, whatever the parameters: there is nothing to bound.
+  bool defines_bits = false;
+
   [[nodiscard]] bool tracked() const noexcept { return yardsticks == nullptr; }
 };
 

@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/dtype.hpp"
+#include "core/error.hpp"
 #include "core/trace.hpp"
 #include "prepare/group.hpp"
 #include "prepare/lost_sizes.hpp"
@@ -38,12 +41,21 @@ std::string words_of(const Rounding& rounding) {
   return words;
 }
 
+void expect_bits(const CatalogRow& row, const op::Values& values) {
+  const auto has_bits = [](const op::OutputValues& output) { return output.bit_exact || output.unpredictable; };
+  if (row.reference.defines_bits && !std::ranges::all_of(values.outputs, has_bits)) {
+    throw core::InternalError(fmt::format("an output of {} is not defined bit for bit", row.op->name));
+  }
+}
+
 void compute_rounding(Group& group, Rounding& rounding, const RunPart& run_part) {
   core::Span span("values");
   span.note([&rounding] { return words_of(rounding); });
   fulfil(rounding.promise, rounding.reference_s, run_part, [&group, &rounding] {
     const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
-    return std::make_shared<const op::Values>(group.row->reference.values(request));
+    auto values = std::make_shared<const op::Values>(group.row->reference.values(request));
+    expect_bits(*group.row, *values);
+    return values;
   });
 }
 
