@@ -61,7 +61,9 @@ std::optional<op::Product> replayable_product(const EvaluationContext& context, 
   const bool emulated = c.mode->compute == op::Compute::emulated_bf16x9 && context.device->sm >= 100;
   const bool is_alone = p.epilogue == "none" && p.beta == 0 && !p.bias;
   const bool has_products = p.m > 0 && p.n > 0 && p.k > 0;
-  const bool is_sum = has_products && (is_alone || (beyond == Beyond::addends && p.epilogue != "gelu"));
+  // In FP16, every step of an epilogue is rounded.
+  const bool adds_in_fp32 = beyond == Beyond::addends && p.epilogue != "gelu" && c.mode->compute != op::Compute::fp16;
+  const bool is_sum = has_products && (is_alone || adds_in_fp32);
   return is_sum && !emulated ? std::move(product) : std::nullopt;
 }
 

@@ -26,6 +26,14 @@ CAUGHT = [
     (1e-6, gemm("bf16", output="fp32", alpha=-1.7, trans_a=True, trans_b=False, pad_a=8)),
 ]
 
+# Sums to which something is added; of relu's outputs only those above zero count.
+BESIDE = [
+    gemm("fp8_e4m3", 4096, bias=True),
+    gemm("fp8_e4m3", accumulate="fast", beta=-0.5, bias=True, output="fp16"),
+    gemm("fp8_e4m3", 4096, beta=1, output="fp32", accumulate="fast"),
+    gemm("fp8_e4m3", bias=True, epilogue="relu", alpha=-2, output="fp16"),
+]
+
 
 def scale_gate(run):
     """None if the arithmetic was not identified."""
@@ -49,6 +57,15 @@ class ReplayedScale(PlantsFaults):
             gate = scale_gate(result["runs"][0])
             self.assertEqual(gate["measured"], 0)
             self.assertIn("1024 of 1024 outputs have the bits of sm_90", gate["source"])
+
+    def test_the_scale_of_sums_is_seen_beside_what_is_added(self):
+        for case in BESIDE:
+            with self.subTest(params=case["params"]):
+                (clean,) = self.run_cases([case], SIM, code=0)[key(case)]["runs"]
+                self.assertEqual(scale_gate(clean)["measured"], 0)
+                (wrong,) = self.run_cases([case], SIM, "--inject", "scale_1_01", code=1)[key(case)]["runs"]
+                self.assertFalse(scale_gate(wrong)["ok"])
+                self.assertAlmostEqual(scale_gate(wrong)["measured"], 0.01, delta=1e-3)
 
     def test_slices_are_found(self):
         planted = gemm("fp16_acc16", algorithms="all")
