@@ -52,7 +52,7 @@ ExactPlan exact_plan(const Params& values, const Mode& mode) {
   ExactPlan plan = small_integers(values, mode);
   const std::int64_t per_row = kMostSum / std::max<std::int64_t>(1, p.rows);
   if (p.fused == "srelu") {  // terms are 2 x dy
-    const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(per_row / 2)));
+    const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(per_row) / 2));
     plan.max_first = std::min(plan.max_first, root);
     plan.max_second = std::min(plan.max_second, root);
   } else {

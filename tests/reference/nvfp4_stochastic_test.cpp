@@ -44,7 +44,7 @@ op::QuantizeParams params() {
 using Draw = std::function<unsigned(unsigned code, double fraction)>;
 
 /// What the gates say of row-wise codes of x that are drawn in the way that the element's row has.
-std::vector<op::Finding> judged_by_row(const Numbers& x, const std::function<const Draw&(std::size_t row)>& draw_of) {
+std::vector<op::Finding> judged_by_row(const Numbers& x, const std::function<const Draw*(std::size_t row)>& draw_of) {
   const op::QuantizeParams p = params();
   const Problem problem = {&op::quantize(), quantize_reference(), op::to_params(p), "fp32"};
   Numbers amax = {0};
@@ -62,8 +62,8 @@ std::vector<op::Finding> judged_by_row(const Numbers& x, const std::function<con
       --code;
     }
     if (code < 7 && magnitude > kMagnitudes.at(code)) {
-      code = draw_of(i / kCols)(code,
-                                (magnitude - kMagnitudes.at(code)) / (kMagnitudes.at(code + 1) - kMagnitudes.at(code)));
+      code = (*draw_of(i / kCols))(
+          code, (magnitude - kMagnitudes.at(code)) / (kMagnitudes.at(code + 1) - kMagnitudes.at(code)));
     }
     code |= std::signbit(v) ? 8U : 0U;
     bytes[i / 2] += i % 2 == 0 ? code : 16 * code;
@@ -73,7 +73,7 @@ std::vector<op::Finding> judged_by_row(const Numbers& x, const std::function<con
 }
 
 std::vector<op::Finding> judged(const Numbers& x, const Draw& draw) {
-  return judged_by_row(x, [&draw](std::size_t) -> const Draw& { return draw; });
+  return judged_by_row(x, [&draw](std::size_t) { return &draw; });
 }
 
 const op::Finding& named(const std::vector<op::Finding>& findings, std::string_view name) {
@@ -133,9 +133,8 @@ TEST(StochasticNvfp4, one_row_that_is_not_drawn_is_found) {
     const Draw of_others = [&bits](unsigned code, double fraction) {
       return code + (bits() + threshold(fraction) >= 256 ? 1 : 0);
     };
-    return named(
-        judged_by_row(fp32_noise(8), [&](std::size_t row) -> const Draw& { return row == 40 ? of_row : of_others; }),
-        "share rounded up");
+    return named(judged_by_row(fp32_noise(8), [&](std::size_t row) { return row == 40 ? &of_row : &of_others; }),
+                 "share rounded up");
   };
   const op::Finding nearest =
       share_with([](unsigned code, double fraction) { return code + (fraction > 0.5 ? 1 : 0); });
