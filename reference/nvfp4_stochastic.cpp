@@ -287,10 +287,10 @@ std::span<const op::OwnGate> stochastic_gates() {
   static constexpr std::array kGates = {
       op::OwnGate{kImpossible,
                   "stochastic rounding: elements whose code is of neither of the two numbers next to x factor"},
-      op::OwnGate{kShare,
-                  "stochastic rounding: how often elements are rounded away from zero, and those of a line to the "
-                  "nearer number, against "
-                  "floor(256 f) / 256"},
+      op::OwnGate{
+          kShare,
+          "stochastic rounding: how often elements are rounded away from zero, and those of a line, a column or "
+          "a tile to the nearer number, against floor(256 f) / 256"},
       op::OwnGate{kCorrelated, "stochastic rounding: correlation of draws a fixed distance apart"},
   };
   return kGates;

@@ -121,8 +121,10 @@ std::string model_text(const prepare::CatalogRow& row, const plan::Case& c, int 
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
     if (port.role == op::Role::output) {
       if (row.reference.defines_bits) {
-        text += fmt::format("  {}: the op defines this output bit for bit; of what it leaves to chance, how often\n",
-                            port.name);
+        text += fmt::format(
+            "  {}: the op defines this output bit for bit; codes that are drawn at random are judged by how often they "
+            "are\n",
+            port.name);
         continue;
       }
       const model::ErrorModel model = row.error_model(request, port.name);

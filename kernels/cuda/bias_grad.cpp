@@ -10,7 +10,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-/// A multiple of the widest access.
+/// Bytes of partial sums, rounded up so that what follows them is aligned.
 std::size_t partial_bytes(const op::BiasGradParams& p) {
   constexpr std::size_t kAlignment = 256;
   return (bias_grad_workspace(p.rows, p.hidden) + kAlignment - 1) / kAlignment * kAlignment;

@@ -33,10 +33,7 @@ std::string sums_obstacle(const Call& call) {
   if (!op::is_product(*call.c->op) || !core::is_fp8(call.c->mode->first)) {
     return "the probe is defined for gemm and grouped_gemm in FP8";
   }
-  if (call.c->op == &op::gemm()) {
-    return sums_probe_obstacle(op::from_params<op::GemmParams>(call.c->params), *call.c->mode);
-  }
-  return probed_products(call).empty() ? "no group has sums that tell" : "";
+  return probed_products(call).empty() ? "no product has sums that tell" : "";
 }
 
 Classification classify_sums(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,

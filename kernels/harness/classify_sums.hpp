@@ -22,7 +22,7 @@ namespace numcheck::kernels::harness {
 ///   none does                                             fp8_fast
 ///
 /// Sums of up to 256 products have no -2^13 (sums_probe.hpp). Of groups all that tell are probed at once; the class is that of the first
-/// whose sums are not promoted. All scales are set to 1, all other inputs to 0. Inputs and D hold garbage afterwards.
+/// whose sums are not promoted. Scales are 1, but for those that keep probes in range (sums_probe.cpp), all other inputs 0. Inputs and D hold garbage afterwards.
 /// Source: tensor_core_numerics section 2.6, probe G3; 14 bits are those of sm_89 and sm_90.
 [[nodiscard]] Classification classify_sums(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
                                            std::span<const PortMemory> ports, std::byte* workspace, Launcher& launcher);

@@ -1,7 +1,7 @@
 """Products of several sizes in one call: whether each group gets its own operands, sizes and output."""
 
 from drawing import Clean
-from families import SEEN
+from families import SEEN, Row
 
 UNWRITTEN = ["G0 pattern"]
 SIZES = {"group_m": "48+48+0+64+33", "group_n": "40+40+40+64+20", "group_k": "64+64+64+96+50"}
@@ -46,6 +46,7 @@ FAULTS = [
     ("last_group_missing", grouped("fp32", groups=64, group_m=8, group_n=8, group_k=16), UNWRITTEN),
     ("last_group_k_tail", grouped(), ["G1 bound"]),
     ("last_group_k_tail", grouped("fp32", trans_b=True), ["G1 bound"]),
+    Row("last_group_k_tail", grouped(trans_a=True, output="fp32"), ["G1 bound"], named="the last 1 of k is missing"),
     ("last_group_k_tail", grouped("fp8_hybrid", trans_b=True, accumulate="split"), ["G1 bound", "G2 rms"]),
     ("square_group_transposed", grouped(), ["G1 bound"]),
     ("square_group_transposed", grouped("fp16", beta=0.5), ["G1 bound"]),
