@@ -24,10 +24,14 @@ struct Amax {
   double rounding = 0;  ///< a part of itself that it may be off by
   double expected = 0, got = 0;
   double padded = 0;  ///< that of padding alone
+  double reach = 0;   ///< what padding may come to, as far as anyone can tell; 0 if its weights are known
 
   [[nodiscard]] bool is_too_large() const noexcept { return got > 1.001 * expected; }
   /// The part of the gap that padding closes, 0 if there is none.
   [[nodiscard]] double share() const noexcept {
+    if (is_too_large() && got <= reach) {
+      return 1;
+    }
     const double left = std::max(0.0, std::fabs(got - padded) - rounding * padded);
     return is_too_large() && padded > expected ? std::max(0.0, 1 - left / (got - expected)) : 0;
   }
@@ -46,6 +50,32 @@ struct Blocks {
 /// As kernels have been seen to do it, by head dimension and mask.
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 constexpr std::array kBlocks = {Blocks{128, kAll}, Blocks{256, kAll}, Blocks{128, 128}, Blocks{128, 256}};
+
+/// Whole tiles of queries that weigh the same blocks.
+struct Tiles {
+  Blocks blocks;
+  std::int64_t begin = 0, end = 0;
+};
+
+std::int64_t end_of_tiles(const op::AttentionParams& p) {
+  return (p.sq + kTile - 1) / kTile * kTile;
+}
+
+/// A mask that starts in the top left corner leaves each tile of queries the blocks before its diagonal.
+std::vector<Tiles> tiles_of(const op::AttentionParams& p, const Blocks& blocks) {
+  if (p.mask != "padding_causal") {
+    return {{blocks, 0, end_of_tiles(p)}};
+  }
+  std::vector<Tiles> all;
+  for (std::int64_t begin = 0; begin < end_of_tiles(p); begin += kTile) {
+    const std::int64_t limit = std::min(blocks.limit, begin / blocks.keys * blocks.keys);
+    if (all.empty() || all.back().blocks.limit != limit) {
+      all.push_back({{blocks.keys, limit}, begin, begin});
+    }
+    all.back().end = begin + kTile;
+  }
+  return all;
+}
 
 /// The attention of all queries over the keys in whole blocks, with the largest score of each.
 op::Values with_padding(const op::FindingRequest& request, const AttentionProblem& problem, const Blocks& blocks) {
@@ -80,13 +110,15 @@ std::int64_t first_padded(const Lengths& lengths) {
   return (lengths.queries + kQueries - 1) / kQueries * kQueries;
 }
 
-/// Calls body(batch, head, query) for all queries in groups of padding whose sequence has whole blocks of keys.
+/// Calls body(batch, head, query) for all of these queries in groups of padding whose sequence has whole blocks of keys.
 template <class Body>
-void for_each_padded(const AttentionProblem& problem, const Blocks& blocks, const Body& body) {
+void for_each_padded(const AttentionProblem& problem, const Tiles& tiles, const Body& body) {
   const op::AttentionParams& p = problem.params();
   for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
     const Lengths lengths = problem.lengths(head / p.heads);
-    for (std::int64_t i = first_padded(lengths); i < p.sq && blocks.whole(lengths) > 0; ++i) {
+    const std::int64_t end = std::min(p.sq, tiles.end);
+    for (std::int64_t i = std::max(first_padded(lengths), tiles.begin); i < end && tiles.blocks.whole(lengths) > 0;
+         ++i) {
       body(head / p.heads, head % p.heads, i);
     }
   }
@@ -94,44 +126,73 @@ void for_each_padded(const AttentionProblem& problem, const Blocks& blocks, cons
 
 /// The same with body(batch, head, keys) for each head with groups of zeros beyond the last query, which weigh `keys` keys alike.
 template <class Body>
-void for_each_beyond(const AttentionProblem& problem, const Blocks& blocks, const Body& body) {
+void for_each_beyond(const AttentionProblem& problem, const Tiles& tiles, const Body& body) {
   const op::AttentionParams& p = problem.params();
-  const std::int64_t end = (p.sq + kTile - 1) / kTile * kTile;
   for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
     const Lengths lengths = problem.lengths(head / p.heads);
-    const std::int64_t first = std::max(first_padded(lengths), (p.sq + kQueries - 1) / kQueries * kQueries);
-    if (const std::int64_t keys = blocks.whole(lengths); first < end && keys > 0) {
+    const std::int64_t first =
+        std::max({first_padded(lengths), (p.sq + kQueries - 1) / kQueries * kQueries, tiles.begin});
+    if (const std::int64_t keys = tiles.blocks.whole(lengths); first < tiles.end && keys > 0) {
       body(head / p.heads, head % p.heads, keys);
     }
   }
 }
 
-double padded_weight(const AttentionProblem& problem, const Blocks& blocks, const op::Values& values) {
+double padded_weight(const AttentionProblem& problem, const Tiles& tiles, const op::Values& values) {
   const std::span<const double> scores = output_of(values, "max_logit"), lse = output_of(values, "lse");
   double most = 0;
-  for_each_padded(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+  for_each_padded(problem, tiles, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     const std::size_t at = element_at(op::statistic_place(problem.params(), batch, head), i);
     const double weight = std::exp(scores[at] - lse[at]);
     most = std::isfinite(weight) ? std::fmax(most, weight) : most;
   });
-  for_each_beyond(problem, blocks, [&](std::int64_t, std::int64_t head, std::int64_t keys) {
+  for_each_beyond(problem, tiles, [&](std::int64_t, std::int64_t head, std::int64_t keys) {
     most = std::fmax(most, 1 / (static_cast<double>(keys) + std::exp(problem.sink(head))));
   });
   return most;
 }
 
-double padded_output(const AttentionProblem& problem, const Blocks& blocks, const op::Values& values) {
+double padded_output(const AttentionProblem& problem, const Tiles& tiles, const op::Values& values) {
   const std::int64_t channels = problem.params().value_channels();
   const std::span<const double> o = output_of(values, "o");
   double most = 0;
-  for_each_padded(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+  for_each_padded(problem, tiles, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     const op::HeadPlace place = op::head_place(problem.params(), op::Side::queries, batch, head, channels);
     most = std::fmax(most, largest_magnitude(o.subspan(element_at(place, i), static_cast<std::size_t>(channels))));
   });
-  for_each_beyond(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t keys) {
+  for_each_beyond(problem, tiles, [&](std::int64_t batch, std::int64_t head, std::int64_t keys) {
     most = std::fmax(most, largest_mean_of_values(problem, batch, head, keys));
   });
   return most;
+}
+
+/// The largest number of any value that padding sees, times the weight that its largest score may have got when it was rounded to
+/// FP32, multiplied by log2(e) and rounded again; 0 where these move no weight by a tenth.
+double padded_reach(const op::FindingRequest& request, const AttentionProblem& problem, const Tiles& tiles,
+                    const op::Values& values) {
+  constexpr double kRounded = 0x1p-23;  // half an ulp, twice
+  constexpr double kMoved = 0.1;
+  const std::span<const double> scores = output_of(values, "max_logit");
+  double moved = 0;
+  for_each_padded(problem, tiles, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const std::size_t at = element_at(op::statistic_place(problem.params(), batch, head), i);
+    moved = std::isfinite(scores[at]) ? std::fmax(moved, std::fabs(scores[at]) * kRounded) : moved;
+  });
+  const auto v = std::ranges::find(request.inputs, "v", &op::Operand::port);
+  const std::span<const double> all(v->data, v->elements());
+  return moved < kMoved ? 0 : largest_magnitude(all) * problem.value_scale() * std::exp(moved);
+}
+
+/// What blocks of these keys leave in both amaxes.
+void weigh_padding(const op::FindingRequest& request, const AttentionProblem& problem, const Blocks& blocks,
+                   Amax& weights, Amax& outputs) {
+  weights.padded = outputs.padded = outputs.reach = 0;
+  for (const Tiles& tiles : tiles_of(problem.params(), blocks)) {
+    const op::Values values = with_padding(request, problem, tiles.blocks);
+    weights.padded = std::fmax(weights.padded, padded_weight(problem, tiles, values));
+    outputs.padded = std::fmax(outputs.padded, padded_output(problem, tiles, values));
+    outputs.reach = std::fmax(outputs.reach, padded_reach(request, problem, tiles, values));
+  }
 }
 
 }  // namespace
@@ -156,9 +217,7 @@ void explain_padded_amax(const op::FindingRequest& request, const AttentionProbl
   }
   std::array<double, 2> shares{};
   for (const Blocks& blocks : kBlocks) {
-    const op::Values padded = with_padding(request, problem, blocks);
-    all[0].padded = padded_weight(problem, blocks, padded);
-    all[1].padded = padded_output(problem, blocks, padded);
+    weigh_padding(request, problem, blocks, all[0], all[1]);
     const std::array now = {all[0].share(), all[1].share()};
     shares = now[0] + now[1] > shares[0] + shares[1] ? now : shares;
   }

@@ -130,6 +130,7 @@ add_test(NAME detect_clean_ops
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_clean_ops.py")
 add_test(NAME detect_clean_products
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_clean_products.py")
+add_test(NAME detect_drawing COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_drawing.py")
 add_test(NAME detect_headroom
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_headroom.py")
 add_custom_target(headroom_table
@@ -149,6 +150,6 @@ add_custom_target(tamperings_full
   COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
   USES_TERMINAL VERBATIM)
 list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_formats detect_bits detect_clean_ops detect_clean_products detect_largest_numbers detect_converted detect_delayed_scaling
-     detect_diagnoses detect_false_alarms detect_flips detect_grouped detect_groups detect_headroom detect_not_told detect_replayed_scale
+     detect_diagnoses detect_drawing detect_false_alarms detect_flips detect_grouped detect_groups detect_headroom detect_not_told detect_replayed_scale
      detect_scales detect_sensitivity detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

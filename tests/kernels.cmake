@@ -1,7 +1,7 @@
 # Tests of the harness, the loader and the simulated and own kernels; the bandwidth benchmark.
 numcheck_test(harness_test LABEL unit
   SOURCES unit/harness/fake.cpp unit/harness/guards_test.cpp unit/harness/failures_test.cpp
-          unit/harness/classify_sums_test.cpp unit/harness/classify_test.cpp unit/harness/kept_test.cpp unit/harness/mask_probe_test.cpp unit/harness/port_image_test.cpp
+          unit/harness/classify_sums_test.cpp unit/harness/classify_test.cpp unit/harness/kept_test.cpp unit/harness/mask_probe_test.cpp unit/harness/port_image_test.cpp unit/harness/recent_algorithms_test.cpp
   LIBRARIES numcheck_harness numcheck_plan numcheck_tolerance)
 numcheck_test(harness_devices_test LABEL unit
   SOURCES unit/harness/devices_test.cpp unit/harness/fake.cpp unit/harness/passes_test.cpp

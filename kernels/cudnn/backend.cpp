@@ -9,6 +9,7 @@
 #include "kernels/contract/device_fault.hpp"
 #include "kernels/cudnn/binding.hpp"
 #include "kernels/cudnn/library.hpp"
+#include "kernels/harness/recent_algorithms.hpp"
 
 namespace numcheck::kernels::cudnn {
 namespace {
@@ -40,7 +41,9 @@ class CudnnBackend : public Backend {
   }
 
   [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
-    return find(call)->algorithms({*library_, handle_->get(), device_}, call);
+    return recent_.of(call, [this](const Call& asked) {
+      return find(asked)->algorithms({*library_, handle_->get(), device_}, asked);
+    });
   }
 
  private:
@@ -65,7 +68,8 @@ class CudnnBackend : public Backend {
   ExecutorOptions options_;
   std::optional<Library> library_;
   std::optional<Handle> handle_;
-  std::string problem_;  ///< why the library is unavailable; empty until it has been looked for
+  harness::RecentAlgorithms recent_;  ///< they use the library and the handle
+  std::string problem_;               ///< why the library is unavailable; empty until it has been looked for
 };
 
 }  // namespace

@@ -25,6 +25,12 @@ std::int64_t whole_blocks(std::int64_t keys) {
   return std::max<std::int64_t>(keys - 1, 0) / kKeys * kKeys;
 }
 
+/// Of a sequence with so many keys, those over which query i, which is padding, is weighed: a mask that starts in the top left
+/// corner leaves it the blocks before its tile.
+std::int64_t weighed_keys(const op::AttentionParams& p, std::int64_t keys, std::int64_t i) {
+  return p.mask == "padding_causal" ? std::min(whole_blocks(keys), i / kTile * kTile) : whole_blocks(keys);
+}
+
 /// Softmax in place; the largest weight.
 float weigh(std::span<float> scores) {
   const float largest = *std::ranges::max_element(scores);
@@ -54,33 +60,27 @@ float mean_of_values(const AttentionTensors& tensors, std::int64_t batch, std::i
   return largest;
 }
 
-}  // namespace
+struct Head {
+  std::int64_t batch = 0, head = 0;
+};
 
-PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
-                       std::int64_t head) {
-  PaddedAmax amax;
-  const std::int64_t keys = whole_blocks(tensors.key_count(batch));
-  const std::int64_t first = first_padded(tensors.query_count(batch));
-  if (!kernel.has("padding_in_amax") || keys == 0 || first >= end_of_tiles(kernel.p.sq)) {
-    return amax;
-  }
-  if (first_padded(kernel.p.sq) < end_of_tiles(kernel.p.sq)) {
-    amax.weight = 1 / (static_cast<float>(keys) + std::exp(tensors.sink(head)));
-    amax.output = mean_of_values(tensors, batch, head, {0, keys});
-  }
-  if (first >= kernel.p.sq) {
-    return amax;
-  }
-  const std::int64_t of_keys = tensors.key_head(head);
-  const HeadMatrix q = tensors.queries(batch, head).rows_of(first, kernel.p.sq);
-  const HeadMatrix k = tensors.keys(batch, of_keys).rows_of(0, keys);
-  const HeadMatrix v = tensors.values(batch, of_keys).rows_of(0, keys);
+struct Queries {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// Lets these queries, over the first `keys` keys, count.
+void weigh_queries(const AttentionKernel& kernel, const AttentionTensors& tensors, const Head& of,
+                   const Queries& queries, std::int64_t keys, PaddedAmax& amax) {
+  const std::int64_t of_keys = tensors.key_head(of.head);
+  const HeadMatrix q = tensors.queries(of.batch, of.head).rows_of(queries.begin, queries.end);
+  const HeadMatrix k = tensors.keys(of.batch, of_keys).rows_of(0, keys);
+  const HeadMatrix v = tensors.values(of.batch, of_keys).rows_of(0, keys);
   std::vector<float> scores = kernel.product(q.at, k.transposed().at, q.rows, keys, q.channels);
   for (std::int64_t i = 0; i < q.rows; ++i) {
     const std::span<float> row(scores.data() + i * keys, static_cast<std::size_t>(keys));
     for (std::int64_t j = 0; j < keys; ++j) {
       float& s = row[static_cast<std::size_t>(j)];
-      s = tensors.score(batch, head, first + i, j, s);
+      s = tensors.score(of.batch, of.head, queries.begin + i, j, s);
     }
     amax.weight = std::fmax(amax.weight, weigh(row));
     for (std::int64_t c = 0; c < v.channels; ++c) {
@@ -89,6 +89,28 @@ PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& te
         sum += row[static_cast<std::size_t>(j)] * v.row(j)[static_cast<std::size_t>(c)];
       }
       amax.output = std::fmax(amax.output, std::fabs(sum * tensors.scales().v));
+    }
+  }
+}
+
+}  // namespace
+
+PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
+                       std::int64_t head) {
+  PaddedAmax amax;
+  const op::AttentionParams& p = kernel.p;
+  const std::int64_t first = first_padded(tensors.query_count(batch)), end = end_of_tiles(p.sq);
+  if (!kernel.has("padding_in_amax") || first >= end) {
+    return amax;
+  }
+  const std::int64_t of_last = weighed_keys(p, tensors.key_count(batch), end - 1);
+  if (first_padded(p.sq) < end && of_last > 0) {
+    amax.weight = 1 / (static_cast<float>(of_last) + std::exp(tensors.sink(head)));
+    amax.output = mean_of_values(tensors, batch, head, {0, of_last});
+  }
+  for (std::int64_t i = first; i < p.sq; i += kQueries) {
+    if (const std::int64_t keys = weighed_keys(p, tensors.key_count(batch), i); keys > 0) {
+      weigh_queries(kernel, tensors, {batch, head}, {i, std::min(i + kQueries, p.sq)}, keys, amax);
     }
   }
   return amax;
@@ -125,7 +147,7 @@ std::string needs_padded_queries(const Call& call) {
   }
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
     if (first_padded(op::sequence_length(p, op::Side::queries, batch)) < end_of_tiles(p.sq) &&
-        whole_blocks(op::sequence_length(p, op::Side::keys, batch)) > 0) {
+        weighed_keys(p, op::sequence_length(p, op::Side::keys, batch), end_of_tiles(p.sq) - 1) > 0) {
       return "";
     }
   }

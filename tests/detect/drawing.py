@@ -2,6 +2,7 @@
 Nothing here knows what a result should be."""
 
 import collections.abc
+import copy
 import dataclasses
 import random
 
@@ -81,10 +82,23 @@ class Clean:
             inputs = distribution(rng)
         return inputs
 
-    def cases(self, op, backend, count, seed, borders=False, unusual=False):
-        """`count` cases of the op; the same for the same arguments, whatever other ops are drawn."""
+    def with_other_data(self, case, rng):
+        """The same shape with another seed, and with other inputs if the backend takes these."""
+        other = copy.deepcopy(case)
+        other |= {"inputs": self.inputs(rng, case["backend"], case["mode"]), "seed": rng.randint(0, 2**32)}
+        if limits := self.limits(case["backend"]):
+            limits(other, rng)
+        return other if other["params"] == case["params"] else {**case, "seed": other["seed"]}
+
+    def cases(self, op, backend, count, seed, borders=False, unusual=False, data=1):
+        """`count` cases of the op, each shape with `data` different inputs, one after another; the same for the same
+        arguments, whatever other ops are drawn."""
         rng = random.Random(f"{op} {seed} {borders}" + (" unusual" if unusual else ""))
-        return [self.case(rng, op, backend, borders, unusual) for _ in range(count)]
+        cases = []
+        while len(cases) < count:
+            first = self.case(rng, op, backend, borders, unusual)
+            cases += [first, *(self.with_other_data(first, rng) for _ in range(data - 1))]
+        return cases[:count]
 
 
 @dataclasses.dataclass(frozen=True)

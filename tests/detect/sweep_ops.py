@@ -8,6 +8,7 @@ program gemm_cases, which is built with the tests.
     sweep_ops.py --program build/app/te-numcheck --cases 2000 --unusual --device sim:sm_90
     sweep_ops.py --program build/app/te-numcheck --backend cudnn -- --known configs/known_issues.json
     sweep_ops.py --program build/app/te-numcheck --backend cuda cudnn --jobs 32 --gpus 4
+    sweep_ops.py --program build/app/te-numcheck --backend cudnn --data 4
 
 Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
 that could be wrong) nor unsupported by the backend, nor a known issue of a library that was excused. A library's product may also end as a warning: something was
@@ -56,7 +57,7 @@ def drawing_program(clean, arguments):
 
 def cases_of(clean, op, backend, arguments):
     if not isinstance(clean, DrawnBy):
-        return clean.cases(op, backend, arguments.cases, arguments.seed, arguments.borders, arguments.unusual)
+        return clean.cases(op, backend, arguments.cases, arguments.seed, arguments.borders, arguments.unusual, arguments.data)
     if arguments.unusual:
         return clean.unusual_cases(op, backend, arguments.cases, arguments.seed)
     command = [drawing_program(clean, arguments), backend, str(arguments.cases), str(arguments.seed)]
@@ -67,8 +68,8 @@ def obstacle(clean, op, arguments):
     """Why the op's cases cannot be drawn; empty if they can."""
     if not isinstance(clean, DrawnBy) or arguments.unusual:
         return ""
-    if arguments.borders:
-        return f"{op} has no --borders"
+    if arguments.borders or arguments.data > 1:
+        return f"{op} has no {'--borders' if arguments.borders else '--data'}"
     option = f"--{clean.program.replace('_', '-')}"
     return "" if drawing_program(clean, arguments) else f"{op} needs {option}, the program that draws its cases"
 
@@ -158,19 +159,22 @@ def parse():
     parser.add_argument("--program", required=True)
     parser.add_argument("--cases", type=int, default=1000, help="per op and backend")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ops", nargs="+", help="all, with gemm only where --gemm-cases is given and --borders is not")
+    parser.add_argument("--ops", nargs="+", help="all, with gemm only where --gemm-cases is given, --borders and --data are not")
     parser.add_argument("--families", nargs="+", help="all ops of these files in ops/")
     parser.add_argument("--gemm-cases", help="the program gemm_cases")
     parser.add_argument("--backend", nargs="+", default=["sim"])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--borders", action="store_true", help="shapes at 2^k - 1, 2^k and 2^k + 1")
     parser.add_argument("--unusual", action="store_true", help="sizes, scales and inputs that hardly any plan has")
+    parser.add_argument("--data", type=int, default=1, help="inputs of each shape: cuDNN's plans are compiled once for all")
     parser.add_argument("--headroom", action="store_true", help="end with a table of how far clean cases stay from limits")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--gpus", type=int, default=0, help="runs take turns on this many GPUs")
     parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()
+    if arguments.data < 1 or arguments.data > 1 and arguments.unusual:
+        parser.error("--data is 1 or more, and 1 with --unusual")
     return arguments, chosen_ops(parser, arguments)
 
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,11 @@ class DeviceRun {
   }
 
   [[nodiscard]] Numbers& operator[](const std::string& port) { return got_[port]; }
+
+  [[nodiscard]] double largest_expected(std::string_view port) const {
+    const std::span<const double> y = std::ranges::find(expected_.outputs, port, &op::OutputValues::port)->value.span();
+    return std::ranges::max(y | std::views::transform([](double value) { return std::fabs(value); }));
+  }
 
   /// Elements of a sequence, positions beyond its lengths and all heads included.
   [[nodiscard]] std::vector<std::size_t> elements(const std::string& port, std::int64_t batch) const {
@@ -312,6 +319,26 @@ TEST(AttentionDiagnosis, an_amax_that_counts_padding_may_be_off_by_what_rounded_
   EXPECT_GT(share_at((low + high) / 2 * 1.01), 0.95);
   EXPECT_LT(share_at(low * 0.97), 0.95) << "less";
   EXPECT_LT(share_at(high * 1.1), 0.95) << "more than padding has";
+}
+
+TEST(AttentionDiagnosis,
+     an_amax_that_counts_padding_is_within_its_reach_where_scores_are_too_large_to_tell_keys_apart) {
+  constexpr const char* kPadding = "queries that are padding count in the amax";
+  op::AttentionParams p;
+  p.sq = 512;
+  p.sk = 512;
+  p.d = 64;
+  p.scale = 1e6;
+  p.mask = "padding";
+  DeviceRun run(op::attention_fwd(), attention_fwd_reference(), p, "fp8_hybrid", 0.5);
+  const double expected = run.largest_expected("o");
+  const auto share_at = [&](double ratio) {
+    run["o_amax"] = {expected * ratio};
+    return run.share("o_amax", kPadding, About::numbers);
+  };
+  EXPECT_EQ(share_at(1.02), 1) << "between two values, as no weight is known";
+  EXPECT_EQ(share_at(1), 0) << "right";
+  EXPECT_LT(share_at(1e6), 0.95) << "more than any weight makes of any value";
 }
 
 constexpr const char* kLost = "keys lack the parts of whole blocks of 64 queries";

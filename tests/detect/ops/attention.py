@@ -30,6 +30,12 @@ ZEROS_BEYOND = {
            scale=0.3, mask="padding"),
     "seed": 3054365758,
 }
+# Weights of nearly 1: under this mask only the last tile of queries has blocks of keys before its diagonal (the same).
+CAUSAL_PADDING = {
+    **case("attention_fwd", "fp8_hybrid", inputs={"sigma": 4}, batches=1, heads=2, kv_heads=1, sq=288, sk=512, d=64, scale=1,
+           mask="padding_causal"),
+    "seed": 286225690,
+}
 LONG_PADDING = {"batches": 1, "heads": 2, "kv_heads": 2, "sq": 256, "sk": 256, "d": 128}
 
 # Scores of 10^7 and more: in FP32 two keys of the first query are alike, of which one has all the weight.
@@ -114,6 +120,7 @@ FAULTS = [
     ("sink_missing", exact(softmax="off_by_one"), ["exact"]),
     Row("padding_in_amax", fwd("fp8_hybrid", **PADDED, **LONG_PADDING), SEEN, named=IN_AMAX),
     Row("padding_in_amax", fwd("fp8_e4m3", mask="padding_causal_bottom_right", **LONG_PADDING), SEEN, named=IN_AMAX),
+    Row("padding_in_amax", CAUSAL_PADDING, SEEN + ["amax of codes"], named=IN_AMAX),
     Row("padding_in_amax", ZEROS_BEYOND, SEEN, named=IN_AMAX),
     Row("queries_beyond_in_amax", fwd("fp8_hybrid", sq=100, scale=-0.2, distribution="positive", softmax="off_by_one"),
         SEEN + ["amax of codes"], named=BEYOND),
