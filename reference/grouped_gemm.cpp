@@ -53,6 +53,16 @@ op::Yardsticks grouped_yardsticks(const op::ReferenceRequest& request) {
   return of_groups(request, gemm_reference().yardsticks);
 }
 
+void grouped_derive(const op::DeriveRequest& request, std::span<double> values) {
+  const op::GroupPort known = op::group_port(request.port->name);
+  const op::Params params =
+      op::to_params(op::products_of(op::from_params<op::GroupedGemmParams>(*request.params)).at(known.group));
+  op::Port port = *request.port;
+  port.name = known.port;
+  const std::vector<op::Operand> inputs = op::operands_of_group(request.inputs, known.group);
+  gemm_reference().derive({&params, inputs, &port}, values);
+}
+
 /// What the diagnoses of `gemm` say of one group's product; nothing where the reference has no values of it.
 std::vector<op::Finding> diagnosis_of_group(const op::FindingRequest& all, const op::GemmParams& product,
                                             const op::Delivered& delivered, std::size_t group) {
@@ -94,6 +104,7 @@ op::Reference grouped_gemm_reference() {
   reference.values = &grouped_values;
   reference.yardsticks = &grouped_yardsticks;
   reference.version = version;
+  reference.derive = &grouped_derive;
   reference.diagnose = &grouped_diagnosis;
   reference.replay = gemm_reference().replay;
   return reference;

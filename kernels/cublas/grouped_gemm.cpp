@@ -34,6 +34,9 @@ std::string obstacle(const Call& call) {
     return fmt::format("cublasGemmGroupedBatchedEx has no {} output of {} matrices: set output to default",
                        core::dtype_info(output).name, core::dtype_info(mode.first).name);
   }
+  if (p.bias || p.epilogue != "none") {
+    return "cublasGemmGroupedBatchedEx has no bias and no epilogue: leave bias out and set epilogue to none";
+  }
   if (p.beta != 0 && !p.in_place) {
     return "cublasGemmGroupedBatchedEx accumulates into D in place: set in_place to true";
   }

@@ -62,8 +62,13 @@ bool has_no_output(const Call& call) {
   return op::port_named(call.ports, "d").elements() == 0;
 }
 
-/// What was requested besides the product; some kernels do it in the output's format.
-void add_options(const op::GemmParams& params, cublas_support::AlgorithmText& text) {
+Algorithm nothing_to_do() {
+  return {"nothing to compute", {}, 0, [](std::span<const PortMemory>, std::byte*) { return not_measured(); }};
+}
+
+}  // namespace
+
+void add_product_options(const op::GemmParams& params, cublas_support::AlgorithmText& text) {
   if (const std::string_view epilogue = epilogue_name(params); !epilogue.empty()) {
     text.details.emplace_back("epilogue", epilogue);
   }
@@ -74,12 +79,6 @@ void add_options(const op::GemmParams& params, cublas_support::AlgorithmText& te
   text.rounding.bias = params.bias;
   text.rounding.gelu = params.epilogue == "gelu";
 }
-
-Algorithm nothing_to_do() {
-  return {"nothing to compute", {}, 0, [](std::span<const PortMemory>, std::byte*) { return not_measured(); }};
-}
-
-}  // namespace
 
 std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
@@ -150,7 +149,7 @@ std::vector<Algorithm> gemm_algorithms(const cublas_support::CublasLt& lt, cuda_
   for (const auto& result : memo.ask(call, *problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
     cublas_support::AlgorithmText text = cublas_support::describe_algorithm(cublas_support::reader_of(lt), result.algo);
     text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
-    add_options(params, text);
+    add_product_options(params, text);
     const std::size_t workspace_bytes = result.workspaceSize;
     algorithms.push_back({std::move(text.label), std::move(text.details), workspace_bytes,
                           [problem, &device, algorithm = result.algo, workspace_bytes, in_place = params.in_place](

@@ -7,14 +7,19 @@
 #include <vector>
 
 #include "kernels/contract/backend.hpp"
+#include "kernels/cublas_support/algorithm_text.hpp"
 #include "kernels/cublas_support/library.hpp"
 #include "kernels/cublaslt/heuristic_memo.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
+#include "op/gemm.hpp"
 
 namespace numcheck::kernels::cublaslt {
 
 /// Workspace limit for the heuristic. Fixed, because it changes the choice of algorithm and hence the bits.
 inline constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
+
+/// Adds what was requested besides the product; some kernels do it in the output's format.
+void add_product_options(const op::GemmParams& params, cublas_support::AlgorithmText& text);
 
 /// Why this product is not passed to cuBLASLt, as a sentence; empty if it may be. Checks what the manual states: FP8
 /// needs sm_89, rows and addresses that are multiples of 16 bytes, and the layout A B^T up to sm_90 and on sm_120;

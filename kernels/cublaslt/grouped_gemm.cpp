@@ -101,24 +101,24 @@ Support grouped_support(const cublas_support::CublasLt& lt, cuda_support::CudaDe
 std::vector<Algorithm> grouped_algorithms(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device,
                                           const Call& call) {
   const auto products = std::make_shared<const Products>(products_of_case(lt, device, call));
-  const bool in_place = op::from_params<op::GroupedGemmParams>(call.c->params).in_place;
+  const op::GemmParams common = op::products_of(op::from_params<op::GroupedGemmParams>(call.c->params)).front();
   std::vector<cublas_support::AlgorithmText> texts;
-  Algorithm algorithm;
-  algorithm.label = "cublasLtMatmul for each group";
+  cublas_support::AlgorithmText all;  // of all groups
+  std::size_t workspace_bytes = 0;
   for (const std::unique_ptr<Product>& product : *products) {
     if (product != nullptr) {
       const cublasLtMatmulHeuristicResult_t& chosen = product->candidates.results.front();
       texts.push_back(cublas_support::describe_algorithm(cublas_support::reader_of(lt), chosen.algo));
-      algorithm.rounding.slices = std::max(algorithm.rounding.slices, texts.back().rounding.slices);
-      algorithm.workspace_bytes = std::max(algorithm.workspace_bytes, chosen.workspaceSize);
+      all.rounding.slices = std::max(all.rounding.slices, texts.back().rounding.slices);
+      workspace_bytes = std::max(workspace_bytes, chosen.workspaceSize);
     }
   }
-  algorithm.details = {{"function", "cublasLtMatmul"}, {"cublaslt", cublas_support::labels_of(texts)}};
-  if (in_place) {
-    algorithm.details.emplace_back("addend", "in place");
-    algorithm.rounding.in_place = true;
-  }
-  algorithm.launch = [products, &device, in_place](std::span<const PortMemory> ports, std::byte* workspace) {
+  all.label = "cublasLtMatmul for each group";
+  all.details = {{"function", "cublasLtMatmul"}, {"cublaslt", cublas_support::labels_of(texts)}};
+  add_product_options(common, all);
+  Algorithm algorithm{std::move(all.label), std::move(all.details), workspace_bytes, {}, all.rounding};
+  algorithm.launch = [products, &device, in_place = common.in_place](std::span<const PortMemory> ports,
+                                                                     std::byte* workspace) {
     device.use();
     const std::vector<GroupPorts> groups = groups_of(ports, products->size());
     for (const GroupPorts& group : in_place ? std::span(groups) : std::span<const GroupPorts>()) {

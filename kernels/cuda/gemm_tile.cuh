@@ -163,29 +163,8 @@ __device__ void compute_tile(const GemmLaunch& p, std::int64_t tile, std::int64_
 }
 
 /// Tiles of a product's output.
-inline std::int64_t tiles_of(std::int64_t m, std::int64_t n) {
+__host__ __device__ inline std::int64_t tiles_of(std::int64_t m, std::int64_t n) {
   return (m + kTile - 1) / kTile * ((n + kTile - 1) / kTile);
-}
-
-/// Calls run(In(), Out()) for the formats of operands and output, if a kernel has both.
-template <class Run>
-cudaError_t with_formats(Storage in, Storage out, Run run) {
-  if (in == Storage::fp32 && out == Storage::fp32) {
-    return run(float(), float());
-  }
-  if (in == Storage::bf16 && out == Storage::bf16) {
-    return run(__nv_bfloat16(), __nv_bfloat16());
-  }
-  if (in == Storage::bf16 && out == Storage::fp32) {
-    return run(__nv_bfloat16(), float());
-  }
-  if (in == Storage::fp16 && out == Storage::fp16) {
-    return run(__half(), __half());
-  }
-  if (in == Storage::fp16 && out == Storage::fp32) {
-    return run(__half(), float());
-  }
-  return cudaErrorNotSupported;
 }
 
 }  // namespace numcheck::kernels::cuda

@@ -23,22 +23,29 @@ GroupTasks tasks_of(const Call& call, const SimContext& context) {
   for (const op::GemmParams& product : op::products_of(p)) {
     GroupTask task;
     task.gemm = make_sim_gemm(product, *call.c->mode, context.sm, context.tf32_override);
-    task.a_of = task.b_of = tasks.size();
+    task.a_of = task.b_of = task.bias_of = task.scales_of = tasks.size();
     tasks.push_back(std::move(task));
   }
   return tasks;
 }
 
-/// The group's ports, with the operands that the task names.
+/// The group whose port of that name the task reads.
+std::size_t group_read(const GroupTask& task, std::size_t own, const op::Port& port) {
+  if (port.name == "a" || port.name == "b") {
+    return port.name == "a" ? task.a_of : task.b_of;
+  }
+  if (port.name == "bias") {
+    return task.bias_of;
+  }
+  return port.name.ends_with("_scale_inv") ? task.scales_of : own;
+}
+
+/// The group's ports, with the inputs that the task names.
 std::vector<PortMemory> memory_of(const GroupTask& task, std::size_t group, const std::vector<GroupPorts>& all) {
   const std::span<const PortMemory> own = all[group].memory();
   std::vector<PortMemory> ports(own.begin(), own.end());
   for (PortMemory& port : ports) {
-    if (port.port->name == "a") {
-      port.data = port_memory(all[task.a_of].memory(), "a").data;
-    } else if (port.port->name == "b") {
-      port.data = port_memory(all[task.b_of].memory(), "b").data;
-    }
+    port.data = port_memory(all[group_read(task, group, *port.port)].memory(), port.port->name).data;
   }
   return ports;
 }

@@ -16,11 +16,12 @@ namespace numcheck::kernels::sim {
 /// What the device does for one group; without a fault, its own product.
 struct GroupTask {
   SimGemm gemm;
-  bool runs = true;                      ///< false: D is left as it is
-  bool stale = false;                    ///< D holds ones, as if from an earlier call
-  std::size_t a_of = 0, b_of = 0;        ///< groups whose operands are multiplied
-  std::optional<std::int64_t> products;  ///< of each sum; nothing: k
-  std::string fault;                     ///< of sim_faults() or perturbations(), in this group alone
+  bool runs = true;                        ///< false: D is left as it is
+  bool stale = false;                      ///< D holds ones, as if from an earlier call
+  std::size_t a_of = 0, b_of = 0;          ///< groups whose operands are multiplied
+  std::size_t bias_of = 0, scales_of = 0;  ///< groups whose bias is added, and whose scales operands have
+  std::optional<std::int64_t> products;    ///< of each sum; nothing: k
+  std::string fault;                       ///< of sim_faults() or perturbations(), in this group alone
 };
 
 using GroupTasks = std::vector<GroupTask>;

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "kernels/sim/fault_table.hpp"
 #include "kernels/sim/grouped_gemm.hpp"
+#include "op/gemm_scaling.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -26,6 +27,10 @@ bool has_same_a(const GroupTask& x, const GroupTask& y) {
 
 bool has_same_b(const GroupTask& x, const GroupTask& y) {
   return x.gemm.params.n == y.gemm.params.n && x.gemm.params.k == y.gemm.params.k;
+}
+
+bool has_same_scales(const GroupTask& x, const GroupTask& y) {
+  return !op::has_line_scales(x.gemm.params) || (has_same_a(x, y) && has_same_b(x, y));
 }
 
 /// A fault is in the groups that `is_hit` chooses, by position.
@@ -96,6 +101,19 @@ constexpr std::array kFaults = {
           "no group is square",
           [](const GroupTasks& all, std::size_t g) { return takes(all[g], kTranspose); },
           [](GroupTasks& all, std::size_t g) { all[g].fault = kTranspose; }},
+    Fault{{"first_group_bias", "groups add the bias of the first group, where it has the length of theirs"},
+          "no other group has a bias of the length of the first one's",
+          [](const GroupTasks& all, std::size_t g) {
+            return g != 0 && has_outputs(all[g]) && all[g].gemm.params.bias &&
+                   all[g].gemm.params.n == all[0].gemm.params.n;
+          },
+          [](GroupTasks& all, std::size_t g) { all[g].bias_of = 0; }},
+    Fault{{"first_group_scales", "groups multiply with the scales of the first group, where it has as many of them"},
+          "no other group has as many scales of its FP8 operands as the first one",
+          [](const GroupTasks& all, std::size_t g) {
+            return g != 0 && has_products(all[g]) && all[g].gemm.mode->scaled && has_same_scales(all[g], all[0]);
+          },
+          [](GroupTasks& all, std::size_t g) { all[g].scales_of = 0; }},
     Fault{{"group_products_rounded", "products are rounded to the output's format before C is added"},
           "there are no 16-bit outputs with a C",
           [](const GroupTasks& all, std::size_t g) { return takes(all[g], kRounded); },

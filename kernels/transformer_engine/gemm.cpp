@@ -5,48 +5,26 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "kernels/contract/block_products.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
 #include "kernels/transformer_engine/matmul_calls.hpp"
 #include "kernels/transformer_engine/product_rules.hpp"
-#include "op/gemm_scaling.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
 std::string shape_obstacle(const op::GemmParams& p) {
-  if (p.batch > 1) {
-    return "TransformerEngine's product of two tensors is not batched";
-  }
-  return p.epilogue == "relu" ? "TransformerEngine's products have no relu epilogue" : "";
-}
-
-std::string scaling_obstacle(const Context& context, const op::GemmParams& p) {
-  if (!op::has_line_scales(p)) {
-    return {};
-  }
-  if (p.scaling == "outer_vector") {
-    return "TransformerEngine has no scales of rows and columns";
-  }
-  if (op::has_scales_in_products(p)) {
-    return block_product_obstacle(p, "TransformerEngine", context.info.sm);
-  }
-  if (context.info.sm != 90) {
-    return fmt::format("TransformerEngine multiplies FP8 blocks with FP32 scales on sm_90 only; this device is sm_{}",
-                       context.info.sm);
-  }
-  return p.epilogue == "gelu" ? "TransformerEngine's products of FP8 blocks have no gelu epilogue" : "";
+  return p.batch > 1 ? "TransformerEngine's product of two tensors is not batched" : "";
 }
 
 std::string gemm_obstacle(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
-  for (std::string obstacle :
-       {product_mode_obstacle(*call.c->mode), layout_obstacle(call), product_size_obstacle(p), shape_obstacle(p),
-        context.library.lacks({kGemm.name, kCreateMatmulConfig.name, kNonTnFp8Supported.name}),
-        product_output_obstacle(*call.c->mode, p), scaling_obstacle(context, p)}) {
+  for (std::string obstacle : {product_mode_obstacle(*call.c->mode), layout_obstacle(call), product_size_obstacle(p),
+                               shape_obstacle(p), product_epilogue_obstacle(p),
+                               context.library.lacks({kGemm.name, kCreateMatmulConfig.name, kNonTnFp8Supported.name}),
+                               product_output_obstacle(*call.c->mode, p), product_scaling_obstacle(context, p)}) {
     if (!obstacle.empty()) {
       return obstacle;
     }
@@ -79,16 +57,11 @@ struct Product {
   Tensor& workspace;
 };
 
-/// Format of what the GELU epilogue saves: D's, or BF16 with an FP8 D.
-int aux_type(core::Dtype output) {
-  return core::is_fp8(output) ? static_cast<int>(kBfloat16) : data_type(output);
-}
-
 Algorithm gemm_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
   const bool split = op::gemm_promotes(p, *call.c->mode);
   const bool gelu = p.epilogue == "gelu";
-  const int aux = aux_type(op::gemm_output_dtype(p, *call.c->mode));
+  const int aux = gelu_input_type(op::gemm_output_dtype(p, *call.c->mode));
   const std::size_t space = product_workspace(context.info.sm);
   const auto calls = std::make_shared<MatmulCalls::Algorithms>();
   const std::size_t aux_bytes = gelu ? static_cast<std::size_t>(p.m * p.n) * bytes_of(aux) : 0;
@@ -116,13 +89,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
                                product.workspace.handle(), product.config.handle(), operands.stream());
         });
       }};
-  if (gelu || p.bias) {
-    algorithm.details.emplace_back("epilogue", !gelu ? "BIAS" : p.bias ? "GELU_AUX_BIAS" : "GELU_AUX");
-  }
-  if (p.in_place) {
-    algorithm.details.emplace_back("addend", "in place");
-  }
-  algorithm.rounding = {.in_place = p.in_place, .bias = p.bias, .gelu = gelu};
+  add_product_options(p, algorithm);
   algorithm.shown = [calls] { return shown_by(*calls); };
   return algorithm;
 }

@@ -72,8 +72,10 @@ std::string grouped_obstacle(const Context& context, const Call& call) {
   const std::vector<op::GemmParams> products = op::products_of(p);
   for (std::string obstacle :
        {product_mode_obstacle(*call.c->mode), factors_obstacle(p), sizes_obstacle(products),
+        product_epilogue_obstacle(products.front()),
         context.library.lacks({kMultiTensorGemm.name, kComputeStreams.name, kNonTnFp8Supported.name}),
-        product_output_obstacle(*call.c->mode, products.front())}) {
+        product_output_obstacle(*call.c->mode, products.front()),
+        product_scaling_obstacle(context, products.front())}) {
     if (!obstacle.empty()) {
       return obstacle;
     }
@@ -89,7 +91,8 @@ std::string grouped_obstacle(const Context& context, const Call& call) {
 struct Lists {
   std::vector<Handle> a, b, d, bias, pre_gelu, workspaces;
 
-  void add(Operands& group, const op::GemmParams& p) {
+  /// `gelu_input` has room for what GELU's epilogue saves; null without one.
+  void add(Operands& group, const op::GemmParams& p, std::byte* gelu_input) {
     a.push_back(group.input("b", {p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n}).handle());
     b.push_back(group.input("a", {p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k}).handle());
     Tensor& out = group.tensor(group.data("d"), data_type(group.port("d").dtype), {p.m, p.n});
@@ -98,19 +101,31 @@ struct Lists {
       out.set_scalar(kAmax, group.data("d_amax"));
     }
     d.push_back(out.handle());
-    bias.push_back(group.none().handle());
-    pre_gelu.push_back(group.none().handle());
+    bias.push_back((p.bias ? group.input("bias", {p.n}) : group.none()).handle());
+    const int aux = gelu_input_type(group.port("d").dtype);
+    pre_gelu.push_back((gelu_input == nullptr ? group.none() : group.tensor(gelu_input, aux, {p.m, p.n})).handle());
   }
 };
 
-/// The tensors of one launch, and the lists of them.
+/// What GELU's epilogue saves of a group.
+std::size_t gelu_input_bytes(const op::GemmParams& p, const op::Mode& mode) {
+  return p.epilogue == "gelu"
+             ? aligned(static_cast<std::size_t>(p.m * p.n) * bytes_of(gelu_input_type(op::gemm_output_dtype(p, mode))))
+             : 0;
+}
+
+/// The tensors of one launch, and the lists of them. `memory` has room for what GELU's epilogue saves of all groups.
 class Launch {
  public:
-  Launch(const Context& context, std::span<const PortMemory> ports, const std::vector<op::GemmParams>& products)
+  Launch(const Context& context, std::span<const PortMemory> ports, const std::vector<op::GemmParams>& products,
+         const op::Mode& mode, std::byte* memory)
       : groups_(groups_of(ports, products.size())) {
     for (std::size_t i = 0; i < products.size(); ++i) {
       if (has_outputs(products[i])) {
-        lists.add(operands_.emplace_back(context, groups_[i].memory(), nullptr), products[i]);
+        const std::size_t bytes = gelu_input_bytes(products[i], mode);
+        lists.add(operands_.emplace_back(context, groups_[i].memory(), nullptr), products[i],
+                  bytes == 0 ? nullptr : memory);
+        memory += bytes;
       }
     }
   }
@@ -137,9 +152,16 @@ class Launch {
 
 Algorithm grouped_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GroupedGemmParams>(call.c->params);
-  const bool split = op::gemm_promotes(op::products_of(p).front(), *call.c->mode);
+  const std::vector<op::GemmParams> products = op::products_of(p);
+  const op::Mode& mode = *call.c->mode;
+  const bool split = op::gemm_promotes(products.front(), mode);
   const int streams = context.library.call(kComputeStreams);
   const std::size_t space = product_workspace(context.info.sm);
+  const std::size_t all_space = static_cast<std::size_t>(streams) * aligned(space);
+  std::size_t saved = 0;
+  for (const op::GemmParams& product : products) {
+    saved += gelu_input_bytes(product, mode);
+  }
   const auto calls = std::make_shared<MatmulCalls::Algorithms>();
   const char* cutlass = std::getenv("NVTE_USE_CUTLASS_GROUPED_GEMM");
   Algorithm algorithm = {readable_name(kMultiTensorGemm.name),
@@ -147,10 +169,10 @@ Algorithm grouped_algorithm(const Context& context, const Call& call) {
                           {"transformer_engine", context.library.version()},
                           {"streams", std::to_string(streams)},
                           {"NVTE_USE_CUTLASS_GROUPED_GEMM", cutlass == nullptr ? "unset" : cutlass}},
-                         static_cast<std::size_t>(streams) * aligned(space),
-                         [=, products = op::products_of(p)](std::span<const PortMemory> ports, std::byte* memory) {
+                         all_space + saved,
+                         [=, &mode](std::span<const PortMemory> ports, std::byte* memory) {
                            context.device->use();
-                           Launch launch(context, ports, products);
+                           Launch launch(context, ports, products, mode, memory + all_space);
                            launch.add_workspaces(streams, memory, space);
                            if (p.in_place) {
                              launch.copy_addends(context.device->stream());
@@ -165,10 +187,7 @@ Algorithm grouped_algorithm(const Context& context, const Call& call) {
                            });
                          }};
   algorithm.shown = [calls] { return shown_by(*calls); };
-  if (p.in_place) {
-    algorithm.details.emplace_back("addend", "in place");
-    algorithm.rounding.in_place = true;
-  }
+  add_product_options(products.front(), algorithm);
   return algorithm;
 }
 

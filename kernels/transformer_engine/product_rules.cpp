@@ -6,6 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "kernels/contract/block_products.hpp"
+#include "kernels/transformer_engine/tensor.hpp"
+#include "op/gemm_scaling.hpp"
+
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
@@ -58,6 +62,42 @@ std::string product_size_obstacle(const op::GemmParams& p) {
   constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
   return p.m > kLargest || p.n > kLargest || p.k > kLargest ? "TransformerEngine counts rows and columns in 32 bits"
                                                             : "";
+}
+
+std::string product_epilogue_obstacle(const op::GemmParams& p) {
+  return p.epilogue == "relu" ? "TransformerEngine's products have no relu epilogue" : "";
+}
+
+std::string product_scaling_obstacle(const Context& context, const op::GemmParams& p) {
+  if (!op::has_line_scales(p)) {
+    return {};
+  }
+  if (p.scaling == "outer_vector") {
+    return "TransformerEngine has no scales of rows and columns";
+  }
+  if (op::has_scales_in_products(p)) {
+    return block_product_obstacle(p, "TransformerEngine", context.info.sm);
+  }
+  if (context.info.sm != 90) {
+    return fmt::format("TransformerEngine multiplies FP8 blocks with FP32 scales on sm_90 only; this device is sm_{}",
+                       context.info.sm);
+  }
+  return p.epilogue == "gelu" ? "TransformerEngine's products of FP8 blocks have no gelu epilogue" : "";
+}
+
+int gelu_input_type(core::Dtype output) {
+  return core::is_fp8(output) ? static_cast<int>(kBfloat16) : data_type(output);
+}
+
+void add_product_options(const op::GemmParams& p, Algorithm& algorithm) {
+  const bool gelu = p.epilogue == "gelu";
+  if (gelu || p.bias) {
+    algorithm.details.emplace_back("epilogue", !gelu ? "BIAS" : p.bias ? "GELU_AUX_BIAS" : "GELU_AUX");
+  }
+  if (p.in_place) {
+    algorithm.details.emplace_back("addend", "in place");
+  }
+  algorithm.rounding = {.in_place = p.in_place, .bias = p.bias, .gelu = gelu};
 }
 
 }  // namespace numcheck::kernels::transformer_engine

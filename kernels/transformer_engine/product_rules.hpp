@@ -18,5 +18,13 @@ namespace numcheck::kernels::transformer_engine {
 [[nodiscard]] std::string fp8_product_obstacle(const Context& context, const op::GemmParams& p);
 [[nodiscard]] std::string product_output_obstacle(const op::Mode& mode, const op::GemmParams& p);
 [[nodiscard]] std::string product_size_obstacle(const op::GemmParams& p);
+[[nodiscard]] std::string product_epilogue_obstacle(const op::GemmParams& p);
+[[nodiscard]] std::string product_scaling_obstacle(const Context& context, const op::GemmParams& p);
+
+/// Format of what the GELU epilogue saves: D's, or BF16 with an FP8 D.
+[[nodiscard]] int gelu_input_type(core::Dtype output);
+
+/// What was requested besides the product, as details of an algorithm and as the rounding that it declares.
+void add_product_options(const op::GemmParams& p, Algorithm& algorithm);
 
 }  // namespace numcheck::kernels::transformer_engine

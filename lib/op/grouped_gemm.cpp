@@ -14,15 +14,16 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "op/gemm_exact.hpp"
+#include "op/gemm_scaling.hpp"
 #include "op/product_statistics.hpp"
 
 namespace numcheck::op {
 namespace {
 
-constexpr std::array<std::string_view, 7> kModeNames = {"fp32", "fp32_pedantic", "tf32",      "bf16",
-                                                        "fp16", "fp8_e4m3",      "fp8_hybrid"};
-constexpr std::array<std::string_view, 8> kPortNames = {"a",           "b",           "c",       "d",
-                                                        "a_scale_inv", "b_scale_inv", "d_scale", "d_amax"};
+constexpr std::array<std::string_view, 8> kModeNames = {"fp32", "fp32_pedantic", "tf32",       "bf16",
+                                                        "fp16", "fp8_e4m3",      "fp8_hybrid", "fp4_e2m1"};
+constexpr std::array<std::string_view, 11> kPortNames = {
+    "a", "b", "c", "bias", "d", "a_scale_inv", "b_scale_inv", "a_global_scale", "b_global_scale", "d_scale", "d_amax"};
 
 /// Nothing if the text is not a list of sizes.
 std::optional<std::vector<std::int64_t>> sizes_in(const std::string& text) {
@@ -129,6 +130,9 @@ std::vector<Port> grouped_ports(const Params& values, const Mode& mode) {
       if (port.role == Role::output) {
         port.of = {};
       }
+      if (!port.scaled_by.empty()) {
+        port.scaled_by = name_in_group(port.scaled_by, group);
+      }
       (is_output(port) ? outputs : ports).push_back(port);
     }
   }
@@ -170,6 +174,13 @@ ExactPlan grouped_exact_plan(const Params& values, const Mode& mode) {
   return gemm_exact_plan(to_params(longest), mode);
 }
 
+void grouped_exact_inputs(const Params& values, const Port& port, std::span<double> drawn) {
+  const GroupPort known = group_port(port.name);
+  Port own = port;
+  own.name = known.port;
+  gemm_exact_inputs(to_params(products_of(from_params<GroupedGemmParams>(values)).at(known.group)), own, drawn);
+}
+
 double grouped_flops(const Params& values) {
   double flops = 0;
   for (const GemmParams& product : products_of(from_params<GroupedGemmParams>(values))) {
@@ -202,8 +213,12 @@ std::vector<GemmParams> products_of(const GroupedGemmParams& params) {
     p.alpha = params.alpha;
     p.beta = params.beta;
     p.in_place = params.in_place;
+    p.bias = params.bias;
+    p.epilogue = params.epilogue;
     p.output = params.output;
     p.accumulate = params.accumulate;
+    p.scaling = params.scaling;
+    p.power_of_two = params.power_of_two;
   }
   return products;
 }
@@ -230,6 +245,7 @@ std::vector<Port> ports_of_group(std::span<const Port> ports, std::size_t group)
     if (const GroupPort known = group_port(port.name); known.group == group) {
       port.name = known.port;
       port.of = port.role == Role::scale || port.role == Role::amax ? group_port(port.of).port : std::string_view();
+      port.scaled_by = port.scaled_by.empty() ? std::string_view() : group_port(port.scaled_by).port;
       own.push_back(port);
     }
   }
@@ -267,14 +283,20 @@ bool is_product(const Op& op) {
 
 std::optional<Product> product_behind(const Op& op, const Params& params, std::string_view output) {
   if (&op == &gemm() && output == "d") {
-    return Product{from_params<GemmParams>(params), "a", "b", "c", "d"};
+    return Product{from_params<GemmParams>(params), "a", "b", "c", "bias", "d", "a_scale_inv", "b_scale_inv"};
   }
   if (&op != &grouped_gemm() || group_port(output).port != "d") {
     return {};
   }
   const std::size_t group = group_port(output).group;
-  return Product{products_of(from_params<GroupedGemmParams>(params)).at(group), name_in_group("a", group),
-                 name_in_group("b", group), name_in_group("c", group), output};
+  return Product{products_of(from_params<GroupedGemmParams>(params)).at(group),
+                 name_in_group("a", group),
+                 name_in_group("b", group),
+                 name_in_group("c", group),
+                 name_in_group("bias", group),
+                 output,
+                 name_in_group("a_scale_inv", group),
+                 name_in_group("b_scale_inv", group)};
 }
 
 double scale_of_sums(const GemmParams& product, std::span<const Operand> operands) {
@@ -285,13 +307,15 @@ const Op& grouped_gemm() {
   static const Op op{
       .name = "grouped_gemm",
       .summary = "matrix products of different sizes in one call, as experts of a mixture need them",
-      .formula = "D_g = alpha * op(A_g) * op(B_g) + beta * C_g for every group g",
+      .formula =
+          "D_g = f(alpha * op(A_g) * op(B_g) + beta * C_g + bias_g) for every group g, f = identity, relu or gelu",
       .source = "cuBLAS manual, cublasGemmGroupedBatchedEx; TransformerEngine gemm.h, nvte_multi_tensor_gemm",
       .fields = &fields_of<GroupedGemmParams>,
       .modes = kModeNames,
       .ports = &grouped_ports,
       .check = &grouped_check,
       .exact_plan = &grouped_exact_plan,
+      .exact_inputs = &grouped_exact_inputs,
       .flops = &grouped_flops,
       .reduces_along_rows = &grouped_reduces_along_rows,
       .statistics = kProductStatistics,

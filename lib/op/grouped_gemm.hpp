@@ -21,11 +21,12 @@ inline constexpr std::size_t kMostGroups = 64;
 
 /// Parameters of `grouped_gemm`: what mixture-of-experts layers multiply, a product for each expert.
 ///
-///   D_g = alpha op(A_g) op(B_g) + beta C_g,   op(A_g) is m_g x k_g, op(B_g) is k_g x n_g, all row-major
+///   D_g = f(alpha op(A_g) op(B_g) + beta C_g + bias_g),   op(A_g) is m_g x k_g, op(B_g) is k_g x n_g, all row-major
 ///
+/// f and the scales of FP8 operands are those of `gemm`, the same for all groups; each has scales of its own.
 /// Sizes are lists, named apart from the numbers of `gemm`: "1024+512+256" has three groups, and a single size is that of all groups. A group may be empty
-/// (m_g = 0 or n_g = 0), or have nothing to add up (k_g = 0): then D_g = beta C_g.
-/// Ports: those of `gemm`, each with its group's number: a0, b0, c0 (with beta), a0_scale_inv and b0_scale_inv (FP8),
+/// (m_g = 0 or n_g = 0), or have nothing to add up (k_g = 0): then D_g = f(beta C_g + bias_g).
+/// Ports: those of `gemm`, each with its group's number: a0, b0, c0 (with beta), bias0, a0_scale_inv and b0_scale_inv (FP8),
 /// d0, d0_scale and d0_amax (FP8 outputs), then a1 and so on. Every group has outputs of its own, so it is poisoned and
 /// judged by itself, by the error model of its own product.
 /// Sources: cuBLAS manual, cublasGemmGroupedBatchedEx; TransformerEngine gemm.h, nvte_multi_tensor_gemm.
@@ -39,8 +40,12 @@ struct GroupedGemmParams {
   double alpha = 1;
   double beta = 0;
   bool in_place = false;
+  bool bias = false;
+  std::string epilogue = "none";
   std::string output = "default";
   std::string accumulate = "default";
+  std::string scaling = "tensor";
+  bool power_of_two = false;
 
   template <class V>
   void describe(V& v) {
@@ -55,10 +60,16 @@ struct GroupedGemmParams {
     v.number("alpha", "alpha", alpha, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of the products"});
     v.number("beta", "beta", beta, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of C; 0 means no C"});
     v.boolean("in_place", "ip", in_place, "C and D share memory, as when weight gradients accumulate", true);
+    v.boolean("bias", "bias", bias, "adds a row of n numbers to every row of a group, each group its own");
+    v.choice("epilogue", "epi", epilogue, {"none", "relu", "gelu"}, "function applied before outputs are rounded");
     v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
              "format of D; default is the mode's", true);
     v.choice("accumulate", "acc", accumulate, {"default", "fast", "split"},
              "FP8 accumulation: split promotes partial sums to FP32, fast does not; default is split", true);
+    v.choice("scaling", "sc", scaling,
+             {"tensor", "outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128", "mxfp8", "nvfp4"},
+             "which elements of A and of B share a scale, as in gemm, in every group");
+    v.boolean("power_of_two", "p2", power_of_two, "FP32 scales of rows and blocks are powers of two");
   }
 };
 
@@ -90,7 +101,8 @@ struct GroupPort {
 /// A product among an op's outputs.
 struct Product {
   GemmParams params;
-  std::string_view a, b, c, d;  ///< its ports; c exists if beta is not 0
+  std::string_view a, b, c, bias, d;          ///< its ports; c exists if beta is not 0, bias if params.bias
+  std::string_view a_scale_inv, b_scale_inv;  ///< those with the scales, in modes that have them
 };
 
 /// The product behind an output of `gemm` or `grouped_gemm`; nothing for other ops, and for ports that are no product.

@@ -87,7 +87,7 @@ ProductReplay::ProductReplay(const EvaluationContext& context, const worker::Run
   load_operands(context, run, product);
   const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
   c_ = p_.beta == 0 ? nullptr : op::operand_named(operands, product.c).data;
-  bias_ = p_.bias ? op::operand_named(operands, "bias").data : nullptr;
+  bias_ = p_.bias ? op::operand_named(operands, product.bias).data : nullptr;
 }
 
 void ProductReplay::load_operands(const EvaluationContext& context, const worker::RunReport& run,
@@ -104,7 +104,8 @@ void ProductReplay::load_operands(const EvaluationContext& context, const worker
   const Dtype scalars = mode.compute == op::Compute::fp16 ? Dtype::fp16 : Dtype::fp32;
   factor_ = static_cast<float>(core::round_to(p_.alpha, scalars));
   if (op::has_line_scales(p_)) {
-    const model::StoredScales stored = {stored_at(context, "a_scale_inv"), stored_at(context, "b_scale_inv")};
+    const model::StoredScales stored = {stored_at(context, product.a_scale_inv),
+                                        stored_at(context, product.b_scale_inv)};
     scales_ = model::load_line_scales(p_, stored, place_.rows, place_.columns);
   }
   if (mode.scaled) {  // 1 where all scales are those of lines

@@ -140,7 +140,72 @@ TEST(GroupedGemm, names_go_back_and_forth) {
   EXPECT_EQ(op::group_port("a12_scale_inv").port, "a_scale_inv");
   EXPECT_EQ(op::group_port("d63").group, 63U);
   EXPECT_THROW(static_cast<void>(op::name_in_group("d", 64)), core::InternalError);
-  EXPECT_THROW(static_cast<void>(op::group_port("bias0")), core::InternalError);
+  EXPECT_THROW(static_cast<void>(op::group_port("beta0")), core::InternalError);
+}
+
+TEST(GroupedGemm, has_the_epilogue_and_the_scales_of_every_product) {
+  const op::GroupedGemmParams p{.m = "4+8",
+                                .n = "8",
+                                .k = "130",
+                                .trans_b = true,
+                                .bias = true,
+                                .epilogue = "gelu",
+                                .scaling = "1x128_1x128",
+                                .power_of_two = true};
+  const std::vector<op::Port> ports = op::grouped_gemm().ports(op::to_params(p), mode("fp8_e4m3"));
+  EXPECT_EQ(op::port_named(ports, "bias1").cols, 8);
+  EXPECT_EQ(op::port_named(ports, "bias1").of, "d1");
+  EXPECT_EQ(op::port_named(ports, "a1").scaled_by, "a1_scale_inv");
+  EXPECT_EQ(op::port_named(ports, "a1_scale_inv").elements(), 2 * 8);
+  const std::vector<op::Port> own = op::ports_of_group(ports, 1);
+  EXPECT_EQ(op::port_named(own, "b").scaled_by, "b_scale_inv");
+  const auto second = op::product_behind(op::grouped_gemm(), op::to_params(p), "d1");
+  EXPECT_EQ(second->bias, "bias1");
+  EXPECT_EQ(second->b_scale_inv, "b1_scale_inv");
+  EXPECT_EQ(second->params.epilogue, "gelu");
+  EXPECT_EQ(
+      op::port_named(op::grouped_gemm().ports(op::to_params(op::GroupedGemmParams{.trans_b = true, .scaling = "nvfp4"}),
+                                              mode("fp4_e2m1")),
+                     "b0_global_scale")
+          .of,
+      "b0");
+}
+
+TEST(GroupedGemm, scaled_products_are_refused_as_single_ones_are) {
+  EXPECT_TRUE(mistakes_of({.trans_b = true, .scaling = "1x128_1x128"}, "fp8_e4m3").empty());
+  const auto untransposed = mistakes_of({.scaling = "1x128_1x128"}, "fp8_e4m3");
+  ASSERT_EQ(untransposed.size(), 1U);
+  EXPECT_TRUE(untransposed[0].starts_with("grouped_gemm: scaling \"1x128_1x128\" is for operands")) << untransposed[0];
+  EXPECT_EQ(mistakes_of({.trans_b = true, .scaling = "mxfp8"}, "bf16").size(), 1U);
+  EXPECT_EQ(mistakes_of({.power_of_two = true}, "fp8_e4m3").size(), 1U);
+}
+
+TEST(GroupedGemm, scales_of_groups_are_derived_like_those_of_products) {
+  const op::Params params = op::to_params(
+      op::GroupedGemmParams{.m = "4+8", .k = "130", .trans_b = true, .scaling = "outer_vector", .power_of_two = true});
+  const std::vector<op::Port> ports = op::grouped_gemm().ports(params, mode("fp8_e4m3"));
+  Doubles drawn{-3, 0.7, 0, 8};
+  grouped_gemm_reference().derive({&params, {}, &op::port_named(ports, "a0_scale_inv")}, drawn);
+  EXPECT_EQ(drawn, (Doubles{2, 0.5, 1, 8}));
+  Doubles integers{-3, 2};
+  op::grouped_gemm().exact_inputs(params, op::port_named(ports, "b1_scale_inv"), integers);
+  EXPECT_EQ(integers, (Doubles{1, 2}));
+}
+
+TEST(GroupedGemm, groups_add_a_bias_of_their_own_before_their_epilogue) {
+  const op::Params params =
+      op::to_params(op::GroupedGemmParams{.m = "1", .n = "2", .k = "2+0", .bias = true, .epilogue = "relu"});
+  const Doubles a0{1, 2}, b0{1, -1, 0, -2}, bias0{10, 1}, bias1{-3, 4};
+  const op::Values values = grouped_gemm_reference().values({.params = &params,
+                                                             .inputs = {{"a0", a0.data(), 1, 1, 2},
+                                                                        {"b0", b0.data(), 1, 2, 2},
+                                                                        {"bias0", bias0.data(), 1, 1, 2},
+                                                                        {"a1", nullptr, 1, 1, 0},
+                                                                        {"b1", nullptr, 1, 0, 2},
+                                                                        {"bias1", bias1.data(), 1, 1, 2}},
+                                                             .sample = {}});
+  EXPECT_EQ(output(values, "d0"), (Doubles{11, 0}));
+  EXPECT_EQ(output(values, "d1"), (Doubles{0, 4})) << "a group without products";
 }
 
 TEST(GroupedGemm, products_behind_outputs_have_their_operands) {

@@ -26,6 +26,8 @@ def beside(**inputs):
 # The second of three has nothing to add up.
 NO_PRODUCTS = {"group_m": "32+24+16", "group_n": "16+40+32", "group_k": "64+0+64"}
 
+LINE_SCALES = ("outer_vector", "1x128_1x128", "1x128_128x128", "128x128_1x128", "mxfp8")
+
 FAULTS = [
     ("group_off_by_one", grouped(), ["G1 bound"]),
     ("group_off_by_one", grouped("fp32", trans_a=True), ["G1 bound"]),
@@ -57,6 +59,24 @@ FAULTS = [
     *[(fault, grouped("fp8_e4m3", trans_b=True, accumulate="split", group_k=k, output=output), ["class"])
       for fault in ("fast_accumulation", "last_group_fast") for k in ("272", "64+129+64+128+144") for output in ("bf16", "fp32")],
     ("group_off_by_one", beside(c0={"distribution": "normal", "sigma": 1e5}, c1={"distribution": "normal", "sigma": 1e5}), ["G1 bound"]),
+    # What comes after the sums, and scales that groups have of their own.
+    *[("group_off_by_one", grouped(mode, bias=True, epilogue=epilogue), ["G1 bound"])
+      for mode, epilogue in (("bf16", "none"), ("fp16", "gelu"), ("fp32", "relu"))],
+    ("last_group_k_tail", grouped("bf16", bias=True, epilogue="gelu"), ["G1 bound"]),
+    ("k0_group_unwritten", grouped(**NO_PRODUCTS, bias=True), UNWRITTEN),
+    ("k0_group_stale", grouped(**NO_PRODUCTS, bias=True, epilogue="gelu"), ["G1 bound"]),
+    *[("group_off_by_one", grouped("fp8_e4m3", trans_b=True, scaling=scaling), ["G1 bound"]) for scaling in LINE_SCALES[:-1]],
+    *[("last_group_k_tail", grouped("fp8_hybrid", trans_b=True, scaling=scaling, group_k="64+64+64+96+257"), ["G1 bound", "G2 rms", "G4 element"])
+      for scaling in LINE_SCALES[1:-1]],
+    Row("group_off_by_one", grouped("fp8_e4m3", trans_b=True, scaling="mxfp8"), ["G1 bound"], device="sim:sm_100"),
+    Row("first_group_b", grouped("fp4_e2m1", trans_b=True, scaling="nvfp4"), ["G1 bound"], device="sim:sm_100"),
+    *[("first_group_bias", grouped(mode, bias=True, epilogue=epilogue), ["G1 bound"])
+      for mode, epilogue in (("bf16", "none"), ("fp16", "gelu"), ("tf32", "relu"))],
+    ("first_group_bias", grouped(**NO_PRODUCTS | {"group_n": 16}, bias=True), ["G1 bound"]),
+    ("first_group_bias", grouped("bf16", "exact", bias=True), ["exact"]),
+    ("first_group_scales", grouped("fp8_e4m3", trans_b=True), ["G1 bound"]),
+    *[("first_group_scales", grouped("fp8_hybrid", trans_b=True, scaling=scaling), ["G1 bound"]) for scaling in LINE_SCALES[:-1]],
+    Row("first_group_scales", grouped("fp8_e4m3", trans_b=True, scaling="mxfp8"), ["G1 bound"], device="sim:sm_100"),
     ("last_group_tf32", grouped("fp32"), SEEN),
     ("last_group_tf32", grouped("fp32_pedantic", group_m="64+32", group_n=32, group_k="64+1024"), SEEN),
 ]
@@ -66,6 +86,11 @@ REFUSED = [
     ("first_group_k", grouped(group_k=64), "no group has a longer sum than the first one"),
     ("groups_after_empty_missing", grouped(**NO_PRODUCTS), "no group follows an empty one"),
     ("k0_group_stale", grouped(), "all groups have products"),
+    ("first_group_bias", grouped(), "no other group has a bias of the length of the first one's"),
+    ("first_group_bias", grouped(bias=True, group_n="40+8+8+8+8"), "no other group has a bias of the length of the first one's"),
+    ("first_group_scales", grouped(), "no other group has as many scales of its FP8 operands as the first one"),
+    ("first_group_scales", grouped("fp8_e4m3", trans_b=True, scaling="1x128_1x128", group_m="48+0+0+64+33"),
+     "no other group has as many scales of its FP8 operands as the first one"),
     ("last_group_tf32", grouped("bf16"), "there are no FP32 products"),
     *[(fault, grouped("fp8_e4m3", trans_b=True, accumulate="fast", group_k=272), "no FP8 sums are promoted")
       for fault in ("fast_accumulation", "last_group_fast")],
@@ -92,17 +117,29 @@ def groups(rng, _shape, mode):
     params = {"group_m": sizes(rng, count, most, empty), "group_n": sizes(rng, count, most, 0), "group_k": sizes(rng, count, 4 * most, empty),
               "groups": count, "trans_a": rng.random() < 0.5, "trans_b": rng.random() < 0.5, "beta": beta,
               "alpha": rng.choice([1, 1, 1, -0.5, 3]), "in_place": beta != 0 and rng.random() < 0.5}
+    params["bias"] = rng.random() < 0.3
+    params["epilogue"] = rng.choice(["none", "none", "relu", "gelu"])
     if mode in ("bf16", "fp16") and rng.random() < 0.2:
         params["output"] = "fp32"
     if mode.startswith("fp8"):
         params["accumulate"] = rng.choice(["split", "fast"])
         params["output"] = rng.choice(["default", "fp32", "fp16"])
+        if rng.random() < 0.4:
+            params |= block_scales(rng, params)
     return params
 
 
+def block_scales(rng, params):
+    """Scales of rows or blocks, for operands that are stored with k within rows."""
+    scaling = rng.choice(LINE_SCALES)
+    return {"scaling": scaling, "trans_a": False, "trans_b": True, "power_of_two": scaling != "mxfp8" and rng.random() < 0.3,
+            "accumulate": params["accumulate"] if scaling == "outer_vector" else "split"}
+
+
 def avoid_overflow(case):
-    """Accumulating in place, cuBLAS rounds a product to FP16 before it adds C: infinities where the sum itself is finite."""
-    if case["params"]["in_place"] and "fp16" in (case["mode"], case["params"].get("output")):
+    """Accumulating in place, and before an epilogue, cuBLAS rounds a product to FP16: infinities where the sum itself is finite."""
+    params = case["params"]
+    if (params["in_place"] or params["bias"] or params["epilogue"] == "gelu") and "fp16" in (case["mode"], params.get("output")):
         case["inputs"] = {"distribution": "normal"}
 
 
@@ -111,7 +148,9 @@ def whole_fp8_rows(case):
     params = case["params"]
     if case["mode"].startswith("fp8"):
         params.update(trans_a=False, trans_b=True)
-        for name in ("group_n", "group_k"):
+        if params.get("scaling") == "mxfp8":  # from sm_100 on
+            params["scaling"] = "1x128_128x128"
+        for name in ("group_m", "group_n", "group_k"):
             params[name] = "+".join(str(16 * (int(size) // 16 + 1)) for size in params[name].split("+"))
 
 
@@ -124,6 +163,13 @@ def te_limits(case, rng):
     params["beta"] = 1 if params["beta"] != 0 else 0
     params["in_place"] = params["beta"] != 0
     params["group_k"] = "+".join("16" if size == "0" else size for size in params["group_k"].split("+"))
+    if params["epilogue"] == "relu":
+        params["epilogue"] = "gelu"
+    if "scaling" in params:
+        params["epilogue"] = "none"
+        params["accumulate"] = "split"
+        if params["scaling"] == "outer_vector":
+            params["scaling"] = "1x128_1x128"
     avoid_overflow(case)
     whole_fp8_rows(case)
 
@@ -134,12 +180,13 @@ def cublaslt_limits(case, rng):
 
 
 def cublas_limits(case, rng):
-    """FP8 is refused; outputs have the operands' format, and D is C's place."""
+    """FP8 is refused; outputs have the operands' format, D is C's place, and nothing is done to it."""
     params = case["params"]
     if case["mode"].startswith("fp8"):
         case["mode"] = rng.choice(["fp32", "tf32", "bf16", "fp16"])
-        params.pop("accumulate")
-    params.pop("output", None)
+    for name in ("accumulate", "scaling", "power_of_two", "output"):
+        params.pop(name, None)
+    params["bias"], params["epilogue"] = False, "none"
     params["in_place"] = params["beta"] != 0
     avoid_overflow(case)
 
@@ -155,6 +202,17 @@ PATHS = [
     # Addends, beside D and in it; outputs wider than the inputs; as many groups as there may be.
     {"op": "grouped_gemm", "mode": ["bf16", "fp16"],
      "params": {"group_m": "65+3", "group_n": 70, "group_k": "33+0", "beta": [0, 0.5], "output": ["default", "fp32"]}},
+    # Biases and epilogues of groups; codes, in all layouts and with every kind of scales.
+    {"op": "grouped_gemm", "mode": ["fp32", "bf16"],
+     "params": {"group_m": "65+0+3", "group_n": "70+8+5", "group_k": "33+9+0", "bias": True, "epilogue": ["none", "relu", "gelu"]}},
+    {"op": "grouped_gemm", "mode": ["fp8_e4m3", "fp8_hybrid"],
+     "params": {"group_m": "65+3", "group_n": 70, "group_k": "133+0", "trans_a": [False, True], "trans_b": [False, True],
+                "output": ["default", "fp32"]}},
+    {"op": "grouped_gemm", "mode": "fp8_e4m3",
+     "params": {"group_m": "65+130", "group_n": "70+200", "group_k": "300+128", "trans_b": True, "bias": True,
+                "scaling": list(LINE_SCALES), "output": ["default", "fp16"]}},
+    {"op": "grouped_gemm", "mode": "fp4_e2m1",
+     "params": {"group_m": "65+3", "group_n": 70, "group_k": "133+48", "trans_b": True, "scaling": "nvfp4"}},
     {"op": "grouped_gemm", "mode": ["fp32", "fp32_pedantic"],
      "params": {"group_m": 5, "group_n": 70, "group_k": 33, "groups": [1, 64], "beta": 0.5, "in_place": [False, True]}},
 ]

@@ -61,6 +61,21 @@ TEST(CublasLtGroups, the_group_that_is_not_is_named) {
   EXPECT_EQ(obstacle_of(two_groups("64+0"), "bf16"), "group 1: cuBLASLt does not accept products with k = 0");
 }
 
+TEST(CublasLtGroups, may_have_epilogues_and_scales_of_blocks) {
+  op::GroupedGemmParams p = two_groups("64+144");
+  p.bias = true;
+  p.epilogue = "gelu";
+  EXPECT_EQ(obstacle_of(p, "bf16"), "");
+  p.epilogue = "none";
+  p.scaling = "1x128_128x128";
+  EXPECT_EQ(obstacle_of(p, "fp8_e4m3"), "");
+  const std::string device = obstacle_of(p, "fp8_e4m3", 100);
+  EXPECT_TRUE(device.starts_with("group 0: cuBLASLt takes FP32 scales of rows and blocks on sm_90 only")) << device;
+  p.m = "16+30";
+  const std::string rows = obstacle_of(p, "fp8_e4m3");
+  EXPECT_TRUE(rows.starts_with("group 1: cuBLASLt's products with scales of blocks need m and n")) << rows;
+}
+
 TEST(CublasLtGroups, those_without_outputs_are_left_out) {
   const op::GroupedGemmParams p{.m = "16+0", .n = "32", .k = "64+7", .trans_b = true};
   EXPECT_EQ(obstacle_of(p, "fp8_e4m3"), "");

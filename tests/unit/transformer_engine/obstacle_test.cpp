@@ -102,6 +102,20 @@ TEST(TeGroupedGemmObstacle, there_are_no_factors) {
   EXPECT_TRUE(says(obstacle({.beta = 0.5, .in_place = true}), "not 0.5"));
 }
 
+TEST(TeGroupedGemmObstacle, epilogues_and_scales_are_those_of_products) {
+  const auto obstacle = [](op::GroupedGemmParams p, std::string_view mode, int sm = 90) {
+    p.trans_b = true;
+    return obstacle_of(transformer_engine::grouped_gemm(), op::grouped_gemm(), p, mode, "2.20.2", sm);
+  };
+  EXPECT_EQ(obstacle({.bias = true, .epilogue = "gelu"}, "bf16"), "");
+  EXPECT_TRUE(says(obstacle({.epilogue = "relu"}, "bf16"), "no relu epilogue"));
+  EXPECT_EQ(obstacle({.bias = true, .scaling = "1x128_128x128"}, "fp8_e4m3"), "");
+  EXPECT_TRUE(says(obstacle({.scaling = "1x128_128x128"}, "fp8_e4m3", 89), "on sm_90 only; this device is sm_89"));
+  EXPECT_TRUE(says(obstacle({.epilogue = "gelu", .scaling = "1x128_1x128"}, "fp8_e4m3"), "no gelu epilogue"));
+  EXPECT_TRUE(says(obstacle({.scaling = "outer_vector"}, "fp8_e4m3"), "no scales of rows and columns"));
+  EXPECT_TRUE(says(obstacle({.scaling = "mxfp8"}, "fp8_e4m3"), "MXFP8 products need sm_100 or later"));
+}
+
 TEST(TeGemmObstacle, shapes_and_epilogues) {
   op::GemmParams p = product();
   p.epilogue = "relu";
