@@ -28,7 +28,7 @@ target_compile_definitions(te_library_test PRIVATE
 
 if(NUMCHECK_HAVE_CUDA)
   numcheck_test(te_obstacle_test LABEL unit
-    SOURCES unit/transformer_engine/obstacle_test.cpp
+    SOURCES unit/transformer_engine/obstacle_test.cpp unit/transformer_engine/product_obstacle_test.cpp
     LIBRARIES numcheck_cuda numcheck_te_library numcheck_plan CUDA::cudart_static)
   add_dependencies(te_obstacle_test te_fake)
   target_compile_definitions(te_obstacle_test PRIVATE TE_FAKE_LIBRARY="$<TARGET_FILE:te_fake>")

@@ -32,6 +32,8 @@ class Clean:
     # the same for cuBLAS, and for cuBLASLt
     cublas_limits: collections.abc.Callable = None
     cublaslt_limits: collections.abc.Callable = None
+    # (case): changes a case of a library, in place, so that it is none that libraries accept and get wrong
+    avoid: collections.abc.Callable = None
     # Backends whose warnings are no false alarms: the library rounds early, and declares it.
     may_warn: tuple = ()
     # The limits are also those of cases that a library accepts and gets wrong.
@@ -55,6 +57,8 @@ class Clean:
         limits = self.limits(backend)
         if limits and (rng.random() < 0.95 or self.accept_too_much):
             limits(case, rng)
+        if limits and self.avoid:
+            self.avoid(case)
         return case
 
     def unusual_case(self, rng, op, backend, mode):
@@ -88,6 +92,8 @@ class Clean:
         other |= {"inputs": self.inputs(rng, case["backend"], case["mode"]), "seed": rng.randint(0, 2**32)}
         if limits := self.limits(case["backend"]):
             limits(other, rng)
+            if self.avoid:
+                self.avoid(other)
         return other if other["params"] == case["params"] else {**case, "seed": other["seed"]}
 
     def cases(self, op, backend, count, seed, borders=False, unusual=False, data=1):
