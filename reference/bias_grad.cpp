@@ -1,9 +1,11 @@
 #include "op/bias_grad.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
+#include "reference/transposed_codes.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -86,6 +89,33 @@ class Column {
   bool unknown_ = false;
 };
 
+/// rows x cols.
+template <class T>
+core::Buffer<T> transposed(const core::Buffer<T>& from, std::size_t rows, std::size_t cols) {
+  core::Buffer<T> to(from.size());
+  for (std::size_t i = 0; i < (from.empty() ? 0 : rows); ++i) {
+    for (std::size_t j = 0; j < cols; ++j) {
+      to[j * rows + i] = from[i * cols + j];
+    }
+  }
+  return to;
+}
+
+/// dx_t, whose numbers and errors are those of dx.
+op::OutputValues transpose_of(const op::OutputValues& dx, std::size_t rows, std::size_t hidden) {
+  op::OutputValues dx_t;
+  dx_t.port = "dx_t";
+  dx_t.value = transposed(dx.value, rows, hidden);
+  dx_t.magnitude = transposed(dx.magnitude, rows, hidden);
+  dx_t.deviation = transposed(dx.deviation, rows, hidden);
+  return dx_t;
+}
+
+std::vector<op::Finding> findings(const op::FindingRequest& request) {
+  const auto hidden = static_cast<std::size_t>(op::from_params<op::BiasGradParams>(*request.params).hidden);
+  return judge_transpose(request, "dx", "dx_t", hidden);
+}
+
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::BiasGradParams>(*request.params);
   const op::Operand& dy = op::operand_named(request.inputs, "dy");
@@ -126,6 +156,9 @@ op::Values values(const op::ReferenceRequest& request) {
   } else if (has_dx) {
     result.outputs.push_back(std::move(dx).take());
   }
+  if (p.has_transpose()) {
+    result.outputs.push_back(transpose_of(result.outputs.front(), rows, hidden));
+  }
   dbias.values().reduction = std::max(1.0, static_cast<double>(p.rows));
   result.outputs.push_back(std::move(dbias).take());
   return result;
@@ -134,10 +167,13 @@ op::Values values(const op::ReferenceRequest& request) {
 }  // namespace
 
 op::Reference bias_grad_reference() {
+  static constexpr std::array kGates{kTransposedCodes};
   op::Reference reference;
   reference.values = &values;
   reference.version = "bias_grad-4";
   reference.mistakes = &bias_grad_mistakes;
+  reference.findings = &findings;
+  reference.gates = kGates;
   return reference;
 }
 

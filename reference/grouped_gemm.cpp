@@ -94,7 +94,7 @@ std::vector<op::Finding> grouped_diagnosis(const op::FindingRequest& request) {
 
 }  // namespace
 
-// The reference of `gemm` (gemm.cpp), group by group: its values, its yardsticks and its diagnoses, each group's sums
+// The reference of `gemm` (gemm.cpp), group by group: its values, its yardsticks, its scales and its diagnoses, each group's sums
 // checked in twofold arithmetic. Groups have several outputs of equal rank, so there are no samples. replay() is that of
 // a single product, of which verdicts ask. What `gemm` has beyond that (mistakes for the certificate, Freivalds' check) is
 // left out here.

@@ -28,7 +28,7 @@ std::string obstacle(const Call& call) {
   if (std::ranges::find(kModes, mode.name) == kModes.end()) {
     return fmt::format("cublasGemmGroupedBatchedEx multiplies FP32, BF16 and FP16 matrices, not those of the mode {}{}",
                        mode.name,
-                       mode.scaled ? "; cublaslt and transformer_engine multiply FP8 groups one after another" : "");
+                       mode.scaled ? "; cuda, cublaslt and transformer_engine multiply operands with scales" : "");
   }
   if (const core::Dtype output = op::port_named(call.ports, "d0").dtype; output != mode.output) {
     return fmt::format("cublasGemmGroupedBatchedEx has no {} output of {} matrices: set output to default",

@@ -1,10 +1,13 @@
 #include "op/bias_grad.hpp"
 
+#include <fmt/format.h>
+
 #include "kernels/cuda/activation_launch.hpp"
 #include "kernels/cuda/bias_grad_kernel.hpp"
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/port_access.hpp"
+#include "kernels/cuda/quantize_kernel.hpp"
 #include "kernels/cuda_support/check.hpp"
 
 namespace numcheck::kernels::cuda {
@@ -40,6 +43,13 @@ BiasGradLaunch launch_of(const op::BiasGradParams& p, std::span<const PortMemory
   return launch;
 }
 
+std::string obstacle(const Call& call) {
+  const auto p = op::from_params<op::BiasGradParams>(call.c->params);
+  return p.has_transpose() && p.rows > kMaxTransposedRows
+             ? fmt::format("te-numcheck's own kernel transposes at most {} rows", kMaxTransposedRows)
+             : std::string();
+}
+
 Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::BiasGradParams>(call.c->params);
   return {"own FP32 kernel, slabs of rows, then the slabs",
@@ -53,6 +63,11 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
               if (op::is_mxfp8(params.output)) {
                 quantise_mxfp8(launch.fused ? launch.dx : launch.dy, ports, device.stream());
               }
+              if (params.has_transpose()) {
+                cuda_support::check(launch_transpose(launch.dx.data, tensor_of(ports, "dx_t").data, params.rows,
+                                                     params.hidden, 1, device.stream()),
+                                    "te-numcheck's transpose kernel");
+              }
             });
           }};
 }
@@ -60,7 +75,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
 }  // namespace
 
 const Binding& bias_grad() {
-  static const CudaBinding binding{{"cuda", "bias_grad"}, [](const Call&) { return std::string(); }, &algorithm};
+  static const CudaBinding binding{{"cuda", "bias_grad"}, &obstacle, &algorithm};
   return binding;
 }
 

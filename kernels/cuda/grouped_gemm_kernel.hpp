@@ -9,7 +9,7 @@
 
 namespace numcheck::kernels::cuda {
 
-/// Every group as launch_gemm() computes it, bit for bit, all in one launch; a group without products gets zeros or beta C.
+/// Every group as launch_gemm() computes it, bit for bit, all in one launch; a group without products gets f(beta C + bias).
 /// Formats are those of the first group in all of them, and there is one matrix in each. `on_device` is a copy of the groups in
 /// device memory.
 cudaError_t launch_grouped_gemm(const std::vector<GemmLaunch>& groups, const GemmLaunch* on_device,

@@ -12,8 +12,6 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-constexpr std::int64_t kMaxTransposedRows = std::int64_t{65535} * 32;  // tiles of 32 rows along the grid's y
-
 std::string no_obstacle(const Call&) {
   return {};
 }

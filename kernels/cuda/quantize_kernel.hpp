@@ -27,6 +27,8 @@ cudaError_t launch_quantize(const QuantizeLaunch& launch, cudaStream_t stream);
 cudaError_t launch_dequantize(const Tensor& q, const float* scale_inv, const Tensor& y, std::int64_t elements,
                               cudaStream_t stream);
 
+inline constexpr std::int64_t kMaxTransposedRows = std::int64_t{65535} * 32;  ///< tiles of 32 rows along the grid's y
+
 /// y [cols, rows] = transpose of x [rows, cols]; elements of 1, 2 or 4 bytes, moved as bits.
 cudaError_t launch_transpose(const void* x, void* y, std::int64_t rows, std::int64_t cols, int element_bytes,
                              cudaStream_t stream);

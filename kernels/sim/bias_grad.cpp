@@ -57,7 +57,17 @@ std::string needs_two_rows(const Call& call) {
   return params_of(call).rows < 2 ? "a sum of one term has no partial sums" : "";
 }
 
+std::string needs_transpose(const Call& call) {
+  const op::BiasGradParams p = params_of(call);
+  if (!p.has_transpose()) {
+    return "there is no dx_t";
+  }
+  return p.rows < 2 || p.hidden < 2 ? "a row and its transpose are stored alike" : "";
+}
+
 constexpr std::array kFaults = {
+    OpFault{{"untransposed_copy", "dx_t holds the codes of dx in their own order"}, &needs_transpose},
+    OpFault{{"transpose_lanes_swapped", "dx_t has neighbouring rows of dx exchanged"}, &needs_transpose},
     OpFault{{"last_row_missing", "the sum leaves out the last row"}, &needs_rows},
     OpFault{{"bf16_sum", "partial sums are rounded to BF16"}, &needs_two_rows},
     OpFault{{"sum_of_dy", "the sum is over dy instead of dx"}, &needs_activation},
@@ -134,6 +144,23 @@ std::vector<float> stored_dx(std::span<const PortMemory> ports, std::vector<floa
   return dx;
 }
 
+/// dx_t from the codes of dx. Of a tile of 32 x 32, `transpose_lanes_swapped` exchanges neighbouring rows.
+void write_transpose(std::span<const PortMemory> ports, std::size_t rows, std::size_t hidden, std::string_view fault) {
+  const std::byte* dx = first_element(&port_memory(ports, "dx"));
+  std::byte* dx_t = first_element(&port_memory(ports, "dx_t"));
+  if (fault == "untransposed_copy") {
+    std::copy_n(dx, rows * hidden, dx_t);
+    return;
+  }
+  const bool swaps = fault == "transpose_lanes_swapped";
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t to = swaps && (i ^ 1) < rows ? i ^ 1 : i;
+    for (std::size_t j = 0; j < hidden; ++j) {
+      dx_t[j * rows + to] = dx[i * hidden + j];
+    }
+  }
+}
+
 void run(const op::BiasGradParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   const std::vector<float> dy = read_floats(ports, "dy");
   std::vector<float> terms = dy;
@@ -148,6 +175,9 @@ void run(const op::BiasGradParams& p, std::span<const PortMemory> ports, const s
   }
   if (p.has_dx()) {
     write_activation(ports, "dx", op::kMxfp8Dx, terms, fault, "dy");
+  }
+  if (p.has_transpose()) {
+    write_transpose(ports, static_cast<std::size_t>(p.rows), static_cast<std::size_t>(p.hidden), fault);
   }
   if (fault == "sum_of_dy") {
     terms = dy;

@@ -37,7 +37,8 @@ std::size_t group_read(const GroupTask& task, std::size_t own, const op::Port& p
   if (port.name == "bias") {
     return task.bias_of;
   }
-  return port.name.ends_with("_scale_inv") ? task.scales_of : own;
+  const bool scales = port.name.ends_with("_scale_inv") || port.name.ends_with("_global_scale");
+  return scales ? task.scales_of : own;
 }
 
 /// The group's ports, with the inputs that the task names.

@@ -109,7 +109,7 @@ constexpr std::array kFaults = {
           },
           [](GroupTasks& all, std::size_t g) { all[g].bias_of = 0; }},
     Fault{{"first_group_scales", "groups multiply with the scales of the first group, where it has as many of them"},
-          "no other group has as many scales of its FP8 operands as the first one",
+          "no other group has as many scales of its operands as the first one",
           [](const GroupTasks& all, std::size_t g) {
             return g != 0 && has_products(all[g]) && all[g].gemm.mode->scaled && has_same_scales(all[g], all[0]);
           },

@@ -64,7 +64,7 @@ Enqueue sums(Operands& o, const op::BiasGradParams& p) {
   };
 }
 
-/// The sums and dx, with its transpose, which nothing reads.
+/// The sums and dx, with its transpose, which goes to the workspace if nothing reads it.
 Enqueue sums_and_cast(Operands& o, const op::BiasGradParams& p) {
   const Row* row = row_of(p.fused);
   Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
@@ -72,7 +72,8 @@ Enqueue sums_and_cast(Operands& o, const op::BiasGradParams& p) {
   Handle dbias = o.input("dbias", {p.hidden}).handle();
   const CastOutput dx(o, p.output, op::kMxfp8Dx, {p.rows, p.hidden});
   if (dx.tensor() != nullptr) {
-    o.add_transpose(*dx.tensor(), data_type(o.port("dx").dtype), o.extra(), p.hidden, p.rows);
+    std::byte* transpose = o.has("dx_t") ? o.data("dx_t") : o.extra();
+    o.add_transpose(*dx.tensor(), data_type(o.port("dx").dtype), transpose, p.hidden, p.rows);
   }
   return [=, &o](Handle workspace) {
     if (row == nullptr) {

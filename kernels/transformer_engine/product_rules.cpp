@@ -13,7 +13,7 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-// Of fp4_e2m1, what its scales need comes later.
+// product_scaling_obstacle() says what the scales of fp4_e2m1 need.
 constexpr std::array<std::string_view, 6> kModes = {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid", "fp4_e2m1"};
 
 }  // namespace

@@ -69,6 +69,15 @@ core::Overflow overflow_of(core::Dtype dtype) {
   return is_narrow(dtype) ? core::Overflow::saturate : core::Overflow::ieee;
 }
 
+void keep_infinities(std::span<const double> values, core::Dtype dtype, std::span<std::byte> codes) {
+  const auto element = static_cast<std::size_t>(core::dtype_info(dtype).storage_bytes);
+  for (std::size_t i = 0; i < values.size() && core::dtype_info(dtype).has_infinity; ++i) {
+    if (std::isinf(values[i])) {
+      core::encode(values.subspan(i, 1), dtype, codes.subspan(i * element, element), core::Overflow::ieee);
+    }
+  }
+}
+
 void fill_padding(const op::Port& port, std::span<std::byte> bytes) {
   if (!port.is_dense() || port.offset_bytes != 0) {
     std::memset(bytes.data(), kPaddingByte, bytes.size());
@@ -178,7 +187,8 @@ void convert_port(const op::Port& from, std::span<const std::byte> stored, const
   });
 }
 
-void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes) {
+void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes,
+                Infinities infinities) {
   fill_padding(port, bytes);
   const core::Overflow overflow = overflow_of(port.dtype);
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
@@ -187,6 +197,9 @@ void store_port(const op::Port& port, std::span<const double> values, float scal
     const std::span<const double> source = values.subspan(first, count);
     if (scale == 1.0F) {
       core::encode(source, port.dtype, target, overflow);
+      if (infinities == Infinities::kept) {
+        keep_infinities(source, port.dtype, target);
+      }
       return;
     }
     std::vector<double> scaled(count);

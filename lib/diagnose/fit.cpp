@@ -19,17 +19,38 @@ using op::Field;
 using op::FieldKind;
 using op::Params;
 
-/// The fields that shapes may tell: integers that must be chosen, and the number of matrices, which ops call by these names.
-std::vector<std::size_t> size_fields(const op::Op& op, const ChosenParams& chosen) {
-  std::vector<std::size_t> sizes;
+bool counts_matrices(const Field& field) {
+  return field.name == "batch" || field.name == "batches";
+}
+
+/// The values that were chosen, and defaults.
+Params chosen_params(const op::Op& op, const ChosenParams& chosen) {
+  Params params;
+  for (const Field& field : op.fields()) {
+    const auto found = chosen.find(field.name);
+    params.push_back(found == chosen.end() ? field.fallback : found->second);
+  }
+  return params;
+}
+
+/// The fields that shapes may tell: integers that must be chosen, and the number of matrices, which ops call by these names,
+/// unless what was chosen is for one matrix.
+std::vector<std::size_t> size_fields(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen) {
+  std::vector<std::size_t> sizes, counts;
   for (std::size_t i = 0; i < op.fields().size(); ++i) {
     const Field& f = op.fields()[i];
-    const bool may_be = f.required || f.name == "batch" || f.name == "batches";
-    if (may_be && f.kind == FieldKind::integer && !chosen.contains(f.name)) {
-      sizes.push_back(i);
+    if (f.kind == FieldKind::integer && !chosen.contains(f.name)) {
+      (f.required ? sizes : counts).push_back(i);
     }
   }
-  return sizes;
+  std::erase_if(counts, [&op](std::size_t i) { return !counts_matrices(op.fields()[i]); });
+  std::vector<std::size_t> all = sizes;
+  all.insert(all.end(), counts.begin(), counts.end());
+  const Params params = chosen_params(op, chosen);
+  const bool is_for_one =
+      ShapeProbe(op, mode, all).ports(params).empty() && !ShapeProbe(op, mode, sizes).ports(params).empty();
+  std::ranges::sort(all);
+  return is_for_one ? sizes : all;
 }
 
 class Fitter {
@@ -40,12 +61,8 @@ class Fitter {
         chosen_(chosen),
         shapes_(shapes),
         fields_(op.fields()),
-        probe_(op, mode, size_fields(op, chosen)) {
-    for (const Field& field : fields_) {
-      const auto found = chosen.find(field.name);
-      params_.push_back(found == chosen.end() ? field.fallback : found->second);
-    }
-  }
+        probe_(op, mode, size_fields(op, mode, chosen)),
+        params_(chosen_params(op, chosen)) {}
 
   [[nodiscard]] bool may_have(std::string_view port) { return probe_.has_port(params_, port) || turn_on(port); }
 

@@ -24,6 +24,12 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
     add_activation_output(list, matrix("dx", Role::output, output_dtype(p.output, mode), doc), {p.output, p.layout},
                           "dx_scale", "dx_amax", kMxfp8Dx);
   }
+  if (p.has_transpose()) {
+    Port transpose =
+        dense_port("dx_t", Role::output, output_dtype(p.output, mode), p.hidden, p.rows, "codes of dx, transposed");
+    transpose.of = "dx";
+    list.push_back(transpose);
+  }
   list.push_back(dense_port("dbias", Role::output, mode.first, 1, p.hidden, "column sums"));
   return list;
 }
@@ -38,6 +44,11 @@ std::vector<std::string> check(const Params& values, const Mode& mode) {
   }
   if (p.cast && !core::is_fp8(output_dtype(p.output, mode))) {
     return {"bias_grad: with cast, output is an FP8 or MXFP8 format, such as fp8_e4m3, not " + p.output};
+  }
+  if (p.has_dx() && core::is_fp8(output_dtype(p.output, mode)) && !is_mxfp8(p.output)) {
+    return p.layout == "columnwise" ? std::vector<std::string>{"bias_grad: an FP8 dx has the layout rowwise, or both with "
+                                                               "its transpose; there is none with the transpose alone"}
+                                    : std::vector<std::string>{};
   }
   return check_layout("bias_grad", p.output, p.layout);
 }

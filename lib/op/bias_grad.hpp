@@ -17,7 +17,8 @@ namespace numcheck::op {
 /// Ports: dy [rows, hidden]; fused: x [rows, hidden], dx [rows, hidden]; dbias [1, hidden] in the inputs' format. FP32
 /// arithmetic and partial sums in any order; the sum takes g before dx is rounded. With an FP8 dx
 /// dx = sat(RN(RN32(value * dx_scale))) and dx_amax = max |value|; an MXFP8 dx is first rounded to the inputs' format
-/// (mxfp8.hpp). With `cast`, and without an activation, dx is dy itself in one of these formats.
+/// (mxfp8.hpp). With `cast`, and without an activation, dx is dy itself in one of these formats. An FP8 dx with layout both has
+/// its transpose beside it, code by code: dx_t [hidden, rows], as kernels for weight gradients read it.
 /// Source: TransformerEngine include/transformer_engine/cast.h, nvte_quantize_dbias, nvte_quantize_dbias_dgelu, ...
 struct BiasGradParams {
   std::int64_t rows = 0;
@@ -26,9 +27,10 @@ struct BiasGradParams {
   bool cast = false;
   /// Of dx: default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2 | mxfp8_e4m3 | mxfp8_e5m2
   std::string output = "default";
-  std::string layout = "rowwise";  ///< of an MXFP8 dx: rowwise | columnwise | both
+  std::string layout = "rowwise";  ///< of an MXFP8 dx: rowwise | columnwise | both; of an FP8 dx: rowwise | both
 
   [[nodiscard]] bool has_dx() const { return fused != "none" || cast; }
+  [[nodiscard]] bool has_transpose() const { return has_dx() && !is_mxfp8(output) && layout == "both"; }
 
   template <class V>
   void describe(V& v) {
@@ -44,7 +46,9 @@ struct BiasGradParams {
              {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp8_e5m2"},
              "format of dx; default is the mode's", true);
     v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
-             "whether the 32 elements of an MXFP8 dx that share a scale lie in a row, in a column, or both", true);
+             "whether the 32 elements of an MXFP8 dx that share a scale lie in a row, in a column, or both; both of an "
+             "FP8 dx: dx_t is its transpose",
+             true);
   }
 };
 

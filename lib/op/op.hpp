@@ -41,7 +41,9 @@ struct Port {
   std::int64_t ld = 1;            ///< elements between rows, >= cols
   std::int64_t batch_stride = 1;  ///< elements between matrices, >= rows * ld
   std::int64_t offset_bytes = 0;  ///< deliberate misalignment of the first element
-  std::string_view of;  ///< scale, amax: the port that they describe; input: the one output that reads it, or empty
+  /// Scale, amax: the port that they describe; input: the one output that reads it, or empty; output: the one whose codes it holds
+  /// in another order, or empty.
+  std::string_view of;
   Fill fill = Fill::generated;  ///< role input
   std::string_view doc;
   /// The port that holds the scales of this one, empty if there is none: one scale per block of

@@ -188,8 +188,16 @@ std::map<std::string, double> GroupBuilder::largest_outputs(const PreparedCase& 
 }
 
 float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port) {
+  const auto keep = [&prepared, &port](float scale) {
+    prepared.scale.try_emplace(std::string(port.of), scale);
+    for (const op::Port& other : prepared.ports) {
+      if (other.role == op::Role::output && other.of == port.of) {  // the same codes
+        prepared.scale.try_emplace(std::string(other.name), scale);
+      }
+    }
+  };
   if (const std::optional<float> given = given_.number(port); given.has_value()) {
-    prepared.scale.try_emplace(std::string(port.of), *given);
+    keep(*given);
     return *given;
   }
   const auto operand = prepared.scale.find(port.of);
@@ -201,7 +209,7 @@ float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared
   if (!c.inputs.exact_leg() && output.elements() > 0) {
     scale = data::scale_from_amax(largest_output(prepared, output, rounding_key_of(prepared.ports)), output.dtype);
   }
-  prepared.scale[std::string(port.of)] = scale;
+  keep(scale);
   return scale;
 }
 

@@ -101,7 +101,8 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
   if (block == nullptr) {
     const core::Span span("store", port.name);
     block = allocate_(port.extent_bytes(), worker::use_of(port));
-    data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
+    data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()),
+                     given_.has(port) ? data::Infinities::kept : data::Infinities::as_the_format);
     const std::span<std::byte> stored = block->bytes().first(port.extent_bytes());
     if (group_.row->reference.moved != nullptr && !given_.has(port)) {
       data::vary_nans(port, stored);

@@ -127,7 +127,7 @@ std::uint64_t own_output_bytes(const plan::Case& c, const std::vector<op::Port>&
   if (!op::is_product(*c.op)) {
     return doubles + numbers_in_outputs(ports) * kYardsticks;
   }
-  const bool gelu = c.op == &op::gemm() && op::from_params<op::GemmParams>(c.params).epilogue == "gelu";
+  const bool gelu = std::get<core::InternedString>(c.params[*op::field_index(*c.op, "epilogue")]) == "gelu";
   return doubles + (gelu ? numbers_in_outputs(ports) * (sizeof(float) + kYardsticks) : 0);
 }
 
@@ -179,7 +179,8 @@ bool compares_bits(const plan::Case& c) {
 
 bool shares_storage(const plan::Case& c) {
   return std::ranges::all_of(c.op->ports(c.params, *c.mode), [](const op::Port& port) {
-    return port.role == op::Role::input || port.scaled_by.empty();
+    const bool is_copy = port.role == op::Role::output && !port.of.empty();
+    return port.role == op::Role::input || (port.scaled_by.empty() && !is_copy);
   });
 }
 

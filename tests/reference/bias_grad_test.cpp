@@ -152,6 +152,11 @@ TEST(BiasGrad, says_what_output_and_cast_lack) {
   EXPECT_NE(mistake({.rows = 1, .hidden = 1, .cast = true, .output = "fp8_e4m3", .layout = "both"}).find("layout"),
             std::string::npos);
   EXPECT_EQ(mistake({.rows = 1, .hidden = 1, .cast = true, .output = "mxfp8_e5m2", .layout = "both"}), "");
+  EXPECT_EQ(mistake({.rows = 1, .hidden = 1, .cast = true, .output = "fp8_e5m2", .layout = "both"}), "");
+  EXPECT_EQ(mistake({.rows = 1, .hidden = 1, .fused = "silu", .output = "fp8_e4m3", .layout = "columnwise"}),
+            "bias_grad: an FP8 dx has the layout rowwise, or both with its transpose; there is none with the transpose "
+            "alone");
+  EXPECT_NE(mistake({.rows = 1, .hidden = 1, .fused = "silu", .layout = "both"}), "");
 }
 
 TEST(BiasGrad, cast_keeps_dy_beside_the_sums) {
@@ -162,6 +167,55 @@ TEST(BiasGrad, cast_keeps_dy_beside_the_sums) {
   EXPECT_EQ(value_of(values), dy);
   EXPECT_EQ(values.outputs[0].magnitude[5], 0);
   EXPECT_EQ(value_of(values, 1), (std::vector<double>{6, 60}));
+}
+
+/// What is said of codes of dx, 2 x 3 and half as large as they are stored, beside dx_t.
+std::vector<op::Finding> of_transpose(const std::vector<double>& dx, const std::vector<double>& dx_t) {
+  const op::Params params =
+      op::to_params(op::BiasGradParams{.rows = 2, .hidden = 3, .cast = true, .output = "fp8_e4m3", .layout = "both"});
+  const std::vector<op::Delivered> outputs{{"dx", dx, core::Dtype::fp8_e4m3, 2, {}},
+                                           {"dx_t", dx_t, core::Dtype::fp8_e4m3, 2, {}}};
+  const op::Sample sample;
+  const op::FindingRequest request{
+      .params = &params, .inputs = {}, .expected = nullptr, .outputs = outputs, .sample = &sample};
+  return bias_grad_reference().findings(request);
+}
+
+TEST(BiasGrad, transposed_codes_are_those_of_dx_bit_for_bit) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> dx{0.5, -0.0, kNan, 1, 1.75, 224};
+  const auto right = of_transpose(dx, {0.5, 1, -0.0, 1.75, kNan, 224});
+  ASSERT_EQ(right.size(), 1U);
+  EXPECT_EQ(right[0].name, "transposed codes");
+  EXPECT_EQ(right[0].port, "dx_t");
+  EXPECT_EQ(right[0].measured, 0);
+  EXPECT_EQ(right[0].limit, 0);
+  EXPECT_EQ(of_transpose(dx, {0.5, 1, 0.0, 1.75, kNan, 224})[0].measured, 1) << "the sign of a zero";
+  EXPECT_EQ(of_transpose(dx, dx)[0].measured, 4) << "not transposed";
+  EXPECT_EQ(of_transpose(dx, {0.5, 1, -0.0, 1.75, 0, 224})[0].measured, 1) << "NaN lost";
+}
+
+TEST(BiasGrad, without_a_transpose_nothing_is_said_of_it) {
+  const op::Params params = op::to_params(op::BiasGradParams{.rows = 1, .hidden = 1});
+  const op::Sample sample;
+  EXPECT_TRUE(bias_grad_reference()
+                  .findings({.params = &params, .inputs = {}, .expected = nullptr, .outputs = {}, .sample = &sample})
+                  .empty());
+}
+
+TEST(BiasGrad, a_transpose_has_the_numbers_and_errors_of_dx) {
+  const std::vector<double> dy = {1, -2, 0.5, 3, 4, -1}, x = {0.3, -0.2, 1.5, 2, -4, 0.1};
+  const op::Values values =
+      bias_gradient({.rows = 3, .hidden = 2, .fused = "silu", .output = "fp8_e4m3", .layout = "both"}, dy, x);
+  ASSERT_EQ(values.outputs.size(), 3U);
+  EXPECT_EQ(values.outputs[1].port, "dx_t");
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      EXPECT_EQ(values.outputs[1].value[j * 3 + i], values.outputs[0].value[i * 2 + j]);
+      EXPECT_EQ(values.outputs[1].magnitude[j * 3 + i], values.outputs[0].magnitude[i * 2 + j]);
+      EXPECT_EQ(values.outputs[1].deviation[j * 3 + i], values.outputs[0].deviation[i * 2 + j]);
+    }
+  }
 }
 
 /// 33 rows whose largest magnitudes are 448 in one block of each column, and 3.5 in the other.

@@ -101,6 +101,13 @@ FAULTS = [
     ("nan_dropped", fwd("gelu", distribution="specials"), ["G0 pattern"]),
     ("nan_dropped", bwd("silu", mode="bf16", distribution="specials"), ["G0 pattern"]),
     ("nan_dropped", bias(distribution="specials"), ["G0 pattern"]),
+    # transposed codes
+    *[(fault, bias(fused, mode=mode, distribution=distribution, output=output, layout="both"), [gate])
+      for fault in ("untransposed_copy", "transpose_lanes_swapped")
+      for fused, mode, output, distribution, gate in (("gelu", "bf16", "fp8_e4m3", "normal", "G1 bound"),
+                                                      ("relu", "fp32", "fp8_e5m2", "specials", "G0 pattern"),
+                                                      ("relu", "fp16", "fp8_e4m3", "exact", "exact"))],
+    ("transpose_lanes_swapped", case("bias_grad", "bf16", cast=True, output="fp8_e4m3", layout="both"), ["G1 bound"]),
     # scales of blocks
     ("block_scale_floor", fwd("gelu", mode="bf16", **MX), SEEN),
     ("block_scale_floor", bwd("swiglu", output="mxfp8_e5m2", layout="columnwise"), SEEN),
@@ -134,6 +141,9 @@ FAULTS = [
 ]
 
 REFUSED = [
+    ("untransposed_copy", bias("gelu", output="fp8_e4m3"), "there is no dx_t"),
+    ("transpose_lanes_swapped", case("bias_grad", "fp32", rows=1, cast=True, output="fp8_e4m3", layout="both"),
+     "a row and its transpose are stored alike"),
     ("erf_for_tanh", fwd("silu"), "silu does not use tanh"),
     ("halves_swapped", bwd("gelu"), "gelu has no halves"),
     ("clamp_missing", fwd("swiglu"), "swiglu has no clamp"),
@@ -178,6 +188,8 @@ def bias_grad(rng, shape, mode):
         params.update(cast=True, output=rng.choice(["fp8_e4m3", "fp8_e5m2", *MXFP8]))
     if params.get("output") in MXFP8:
         params["layout"] = rng.choice(["rowwise", "columnwise", "both"])
+    elif params.get("output", "").startswith("fp8"):
+        params["layout"] = rng.choice(["rowwise", "both"])
     return params
 
 
@@ -197,8 +209,7 @@ def te_limits_of_bias_grad(case, rng):
     params = case["params"]
     params["rows"], params["hidden"] = multiple(params["rows"], 64), multiple(params["hidden"], 64)
     if params.get("output", "").startswith("mxfp8") and rng.random() < 0.9:  # as above
-        params["output"] = "fp8_e4m3"
-        params.pop("layout")
+        params.update(output="fp8_e4m3", layout=rng.choice(["rowwise", "both"]))
 
 
 CLEAN = {
@@ -227,4 +238,8 @@ PATHS = [
                 "output": ["mxfp8_e4m3", "mxfp8_e5m2"], "layout": ["rowwise", "columnwise", "both"]}},
     {"op": "bias_grad", "zip": [["rows", "hidden"]],
      "params": {"rows": [64, 33], "hidden": [96, 259], "cast": True, "output": ["fp8_e4m3", "mxfp8_e5m2"]}},
+    {"op": "bias_grad", "zip": [["rows", "hidden"]],
+     "params": {"rows": [1, 64, 33], "hidden": [5, 96, 259], "fused": ["silu", "relu"], "output": ["fp8_e4m3", "fp8_e5m2"], "layout": "both"}},
+    {"op": "bias_grad", "zip": [["rows", "hidden"]],
+     "params": {"rows": [64, 33], "hidden": [96, 259], "cast": True, "output": "fp8_e5m2", "layout": "both"}},
 ]

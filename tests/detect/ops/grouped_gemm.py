@@ -77,6 +77,7 @@ FAULTS = [
     ("first_group_scales", grouped("fp8_e4m3", trans_b=True), ["G1 bound"]),
     *[("first_group_scales", grouped("fp8_hybrid", trans_b=True, scaling=scaling), ["G1 bound"]) for scaling in LINE_SCALES[:-1]],
     Row("first_group_scales", grouped("fp8_e4m3", trans_b=True, scaling="mxfp8"), ["G1 bound"], device="sim:sm_100"),
+    Row("first_group_scales", grouped("fp4_e2m1", trans_b=True, scaling="nvfp4"), ["G1 bound"], device="sim:sm_100"),
     ("last_group_tf32", grouped("fp32"), SEEN),
     ("last_group_tf32", grouped("fp32_pedantic", group_m="64+32", group_n=32, group_k="64+1024"), SEEN),
 ]
@@ -88,9 +89,9 @@ REFUSED = [
     ("k0_group_stale", grouped(), "all groups have products"),
     ("first_group_bias", grouped(), "no other group has a bias of the length of the first one's"),
     ("first_group_bias", grouped(bias=True, group_n="40+8+8+8+8"), "no other group has a bias of the length of the first one's"),
-    ("first_group_scales", grouped(), "no other group has as many scales of its FP8 operands as the first one"),
+    ("first_group_scales", grouped(), "no other group has as many scales of its operands as the first one"),
     ("first_group_scales", grouped("fp8_e4m3", trans_b=True, scaling="1x128_1x128", group_m="48+0+0+64+33"),
-     "no other group has as many scales of its FP8 operands as the first one"),
+     "no other group has as many scales of its operands as the first one"),
     ("last_group_tf32", grouped("bf16"), "there are no FP32 products"),
     *[(fault, grouped("fp8_e4m3", trans_b=True, accumulate="fast", group_k=272), "no FP8 sums are promoted")
       for fault in ("fast_accumulation", "last_group_fast")],
@@ -98,7 +99,7 @@ REFUSED = [
 ]
 REFUSED[0][1]["params"].update(group_n=16, group_k=16)
 
-MODES = ("fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid")
+MODES = ("fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid", "fp4_e2m1")
 
 
 def sizes(rng, groups, most, empty):
@@ -126,6 +127,8 @@ def groups(rng, _shape, mode):
         params["output"] = rng.choice(["default", "fp32", "fp16"])
         if rng.random() < 0.4:
             params |= block_scales(rng, params)
+    if mode == "fp4_e2m1":
+        params |= {"trans_a": False, "trans_b": True, "scaling": "nvfp4", "output": rng.choice(["default", "fp32", "fp16"])}
     return params
 
 
@@ -144,8 +147,11 @@ def avoid_overflow(case):
 
 
 def whole_fp8_rows(case):
-    """cuBLASLt multiplies FP8 as A B^T, with rows of whole 16 bytes."""
+    """cuBLASLt multiplies FP8 as A B^T, with rows of whole 16 bytes, and FP4 from sm_100 on only."""
     params = case["params"]
+    if case["mode"] == "fp4_e2m1":
+        case["mode"] = "fp8_e4m3"
+        params.pop("scaling", None)
     if case["mode"].startswith("fp8"):
         params.update(trans_a=False, trans_b=True)
         if params.get("scaling") == "mxfp8":  # from sm_100 on
@@ -165,12 +171,12 @@ def te_limits(case, rng):
     params["group_k"] = "+".join("16" if size == "0" else size for size in params["group_k"].split("+"))
     if params["epilogue"] == "relu":
         params["epilogue"] = "gelu"
+    whole_fp8_rows(case)
     if "scaling" in params:
         params["epilogue"] = "none"
         params["accumulate"] = "split"
         if params["scaling"] == "outer_vector":
             params["scaling"] = "1x128_1x128"
-    whole_fp8_rows(case)
 
 
 def cublaslt_limits(case, rng):
@@ -180,7 +186,7 @@ def cublaslt_limits(case, rng):
 def cublas_limits(case, rng):
     """FP8 is refused; outputs have the operands' format, D is C's place, and nothing is done to it."""
     params = case["params"]
-    if case["mode"].startswith("fp8"):
+    if case["mode"].startswith(("fp8", "fp4")):
         case["mode"] = rng.choice(["fp32", "tf32", "bf16", "fp16"])
     for name in ("accumulate", "scaling", "power_of_two", "output"):
         params.pop(name, None)

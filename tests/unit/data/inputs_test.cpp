@@ -142,6 +142,21 @@ TEST_P(Layout, large_dense_ports_round_trip) {
   }
 }
 
+TEST(StorePort, infinities_that_codes_have_can_be_kept) {
+  const std::vector<double> values = {1, 1e6, -HUGE_VAL, HUGE_VAL};
+  std::vector<std::byte> bytes(4);
+  data::store_port(dense(Dtype::fp8_e5m2, 1, 1, 4), values, 1, bytes);
+  EXPECT_EQ(data::load_port(dense(Dtype::fp8_e5m2, 1, 1, 4), bytes)[3], 57344);
+  data::store_port(dense(Dtype::fp8_e5m2, 1, 1, 4), values, 1, bytes, data::Infinities::kept);
+  const core::Buffer<double> loaded = data::load_port(dense(Dtype::fp8_e5m2, 1, 1, 4), bytes);
+  EXPECT_EQ(loaded[0], 1);
+  EXPECT_EQ(loaded[1], 57344) << "a number that is too large";
+  EXPECT_EQ(loaded[2], -HUGE_VAL);
+  EXPECT_EQ(loaded[3], HUGE_VAL);
+  data::store_port(dense(Dtype::fp8_e4m3, 1, 1, 4), values, 1, bytes, data::Infinities::kept);
+  EXPECT_EQ(data::load_port(dense(Dtype::fp8_e4m3, 1, 1, 4), bytes)[2], -448) << "E4M3 has none";
+}
+
 /// The product is rounded to FP32 before it is quantised, as the cast kernels do, and FP8 saturates.
 TEST(StorePort, scales_in_fp32_and_saturates) {
   const op::Port port = dense(Dtype::fp8_e4m3, 1, 1, 5);

@@ -46,6 +46,18 @@ TEST(Fit, of_square_matrices_nothing_is_turned) {
   EXPECT_THAT(fit.notes, IsEmpty());
 }
 
+TEST(Fit, products_that_are_never_batched_are_told_from_their_matrices) {
+  const ChosenParams blocks = {{"scaling", std::string("1x128_128x128")}, {"trans_b", true}};
+  const op::Mode& mode = *op::find_mode("fp8_e4m3");
+  const std::vector<TensorShape> shapes = {{"a", {48, 264}}, {"b", {40, 264}}, {"d", {48, 40}}};
+  const auto p = gemm_of(fit_params(op::gemm(), mode, blocks, shapes));
+  EXPECT_EQ(p.m, 48);
+  EXPECT_EQ(p.n, 40);
+  EXPECT_EQ(p.k, 264);
+  EXPECT_EQ(p.batch, 1);
+  EXPECT_TRUE(may_have_port(op::gemm(), mode, blocks, "a_scale_inv"));
+}
+
 TEST(Fit, what_is_chosen_stays) {
   EXPECT_THAT(fit_gemm({{"a", {3, 5}}, {"b", {7, 5}}, {"d", {3, 7}}}, {{"trans_b", false}}).mistakes,
               ElementsAre(HasSubstr("b has 7 rows, but k = 5 because a has 5 columns")));
