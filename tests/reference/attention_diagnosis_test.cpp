@@ -289,8 +289,9 @@ TEST(AttentionDiagnosis, other_zeros_are_not_put_down_to_the_last_fp8_rows) {
   EXPECT_EQ(half_zero(larger), 0) << "a larger error elsewhere";
 }
 
+constexpr const char* kPadding = "queries that are padding count in the amax";
+
 TEST(AttentionDiagnosis, an_amax_that_counts_padding_may_be_off_by_what_rounded_weights_leave) {
-  constexpr const char* kPadding = "queries that are padding count in the amax";
   op::AttentionParams p;
   p.sq = 288;
   p.sk = 300;
@@ -323,7 +324,6 @@ TEST(AttentionDiagnosis, an_amax_that_counts_padding_may_be_off_by_what_rounded_
 
 TEST(AttentionDiagnosis,
      an_amax_that_counts_padding_is_within_its_reach_where_scores_are_too_large_to_tell_keys_apart) {
-  constexpr const char* kPadding = "queries that are padding count in the amax";
   op::AttentionParams p;
   p.sq = 512;
   p.sk = 512;
