@@ -167,11 +167,12 @@ double padded_output(const AttentionProblem& problem, const Tiles& tiles, const 
 }
 
 /// The largest number of any value that padding sees, times the weight that its largest score may have got when it was rounded to
-/// FP32, multiplied by log2(e) and rounded again; 0 where these move no weight by a tenth.
+/// FP32, multiplied by log2(e) and rounded again, at most e^2; 0 where these move no weight by a tenth.
 double padded_reach(const op::FindingRequest& request, const AttentionProblem& problem, const Tiles& tiles,
                     const op::Values& values) {
   constexpr double kRounded = 0x1p-23;  // half an ulp, twice
   constexpr double kMoved = 0.1;
+  constexpr double kMost = 2;  // further, any amax would be explained
   const std::span<const double> scores = output_of(values, "max_logit");
   double moved = 0;
   for_each_padded(problem, tiles, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
@@ -180,7 +181,7 @@ double padded_reach(const op::FindingRequest& request, const AttentionProblem& p
   });
   const auto v = std::ranges::find(request.inputs, "v", &op::Operand::port);
   const std::span<const double> all(v->data, v->elements());
-  return moved < kMoved ? 0 : largest_magnitude(all) * problem.value_scale() * std::exp(moved);
+  return moved < kMoved ? 0 : largest_magnitude(all) * problem.value_scale() * std::exp(std::fmin(moved, kMost));
 }
 
 /// What blocks of these keys leave in both amaxes.
