@@ -15,10 +15,14 @@ std::vector<Algorithm> RecentAlgorithms::of(const Call& call,
     return found->algorithms;
   }
   std::vector<Algorithm> algorithms = make(call);
-  if (made_.size() == most_) {
-    made_.pop_front();
+  if (algorithms.size() > most_) {
+    return algorithms;
+  }
+  for (; kept_ + algorithms.size() > most_; made_.pop_front()) {
+    kept_ -= made_.front().algorithms.size();
   }
   made_.push_back({c.op, c.params, c.mode, c.algorithms, call.chained, algorithms});
+  kept_ += algorithms.size();
   return algorithms;
 }
 

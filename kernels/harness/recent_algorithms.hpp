@@ -15,8 +15,8 @@ namespace numcheck::kernels::harness {
 /// parameters, the mode, the algorithms asked for and Call::chained, and if their launches keep nothing of the call.
 class RecentAlgorithms {
  public:
-  /// Kept are those of the last `most` cases.
-  explicit RecentAlgorithms(std::size_t most = 8) : most_(most) {}
+  /// Kept are the last `most`, and no part of those of a case: each may hold a compiled kernel.
+  explicit RecentAlgorithms(std::size_t most = 16) : most_(most) {}
 
   /// What `make` made of such a call before, or makes of this one. What it throws is passed on, and it is asked again.
   [[nodiscard]] std::vector<Algorithm> of(const Call& call,
@@ -32,7 +32,7 @@ class RecentAlgorithms {
     std::vector<Algorithm> algorithms;
   };
 
-  std::size_t most_;
+  std::size_t most_, kept_ = 0;
   std::deque<Made> made_;  ///< the latest last
 };
 

@@ -31,8 +31,9 @@ class RecentAlgorithmsTest : public ::testing::Test {
   std::function<std::vector<Algorithm>(const Call&)> make_ = [this](const Call&) {
     Algorithm algorithm;
     algorithm.label = std::to_string(++made_);
-    return std::vector<Algorithm>{algorithm};
+    return std::vector<Algorithm>(each_, algorithm);
   };
+  std::size_t each_ = 1;  ///< algorithms of a case
   harness::RecentAlgorithms recent_{3};
 };
 
@@ -70,6 +71,19 @@ TEST_F(RecentAlgorithmsTest, the_oldest_go_first) {
   EXPECT_EQ(label_of(gemm_of(4)), "4");
   EXPECT_EQ(label_of(gemm_of(2)), "2");
   EXPECT_EQ(label_of(gemm_of(1)), "5");
+}
+
+TEST_F(RecentAlgorithmsTest, those_of_a_case_stay_together_or_are_not_kept) {
+  EXPECT_EQ(label_of(gemm_of(1)), "1");
+  each_ = 2;
+  EXPECT_EQ(label_of(gemm_of(2)), "2");
+  EXPECT_EQ(label_of(gemm_of(1)), "1") << "three in all";
+  EXPECT_EQ(label_of(gemm_of(3)), "3");
+  EXPECT_EQ(label_of(gemm_of(2)), "4") << "both made room";
+  each_ = 4;
+  EXPECT_EQ(label_of(gemm_of(4)), "5");
+  EXPECT_EQ(label_of(gemm_of(4)), "6") << "more than there is room for";
+  EXPECT_EQ(label_of(gemm_of(2)), "4") << "which take no room";
 }
 
 TEST_F(RecentAlgorithmsTest, a_refusal_is_asked_for_again) {
