@@ -68,7 +68,7 @@ class CudnnBackend : public Backend {
   ExecutorOptions options_;
   std::optional<Library> library_;
   std::optional<Handle> handle_;
-  harness::RecentAlgorithms recent_;  ///< they use the library and the handle
+  harness::RecentAlgorithms recent_;  ///< after what they use: the library and the handle
   std::string problem_;               ///< why the library is unavailable; empty until it has been looked for
 };
 

@@ -1,4 +1,4 @@
-// Algorithms of the cases before, for those that differ from them in nothing but their numbers.
+// Algorithms of earlier cases, for cases that differ from these in nothing but their numbers.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace numcheck::kernels::harness {
 
-/// Some libraries compile a kernel for every plan they make, which takes half a second; plans often ask for the same shapes with
-/// several inputs, one after another. A backend may keep its algorithms here if they depend on nothing but the op, its
+/// A library may compile a kernel for every case, which takes half a second, and test plans often have a shape with several inputs,
+/// one after another. A backend may keep its algorithms here if they depend on nothing but the op, its
 /// parameters, the mode, the algorithms asked for and Call::chained, and if their launches keep nothing of the call.
 class RecentAlgorithms {
  public:
-  /// Kept are the last `most`, and no part of those of a case: each may hold a compiled kernel.
+  /// Keeps the last `most` algorithms, each of which may hold a compiled kernel. Those of a case stay together.
   explicit RecentAlgorithms(std::size_t most = 16) : most_(most) {}
 
-  /// What `make` made of such a call before, or makes of this one. What it throws is passed on, and it is asked again.
+  /// What `make` made of such a call before, or makes of this one. If it throws, nothing is kept.
   [[nodiscard]] std::vector<Algorithm> of(const Call& call,
                                           const std::function<std::vector<Algorithm>(const Call&)>& make);
 

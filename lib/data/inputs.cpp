@@ -194,17 +194,17 @@ void store_port(const op::Port& port, std::span<const double> values, float scal
   const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
     const std::span<std::byte> target = bytes.subspan(offset, count * element);
-    const std::span<const double> source = values.subspan(first, count);
-    if (scale == 1.0F) {
-      core::encode(source, port.dtype, target, overflow);
-      if (infinities == Infinities::kept) {
-        keep_infinities(source, port.dtype, target);
-      }
-      return;
+    std::span<const double> numbers = values.subspan(first, count);
+    std::vector<double> scaled;
+    if (scale != 1.0F) {
+      scaled.resize(count);
+      scale_values(numbers, scale, scaled);
+      numbers = scaled;
     }
-    std::vector<double> scaled(count);
-    scale_values(source, scale, scaled);
-    core::encode(scaled, port.dtype, target, overflow);
+    core::encode(numbers, port.dtype, target, overflow);
+    if (infinities == Infinities::kept) {
+      keep_infinities(numbers, port.dtype, target);
+    }
   });
 }
 

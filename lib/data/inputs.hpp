@@ -29,15 +29,15 @@ struct ExactRole {
 /// Smallest |value| that is not 0; infinite if there is none. Parallel.
 [[nodiscard]] double absolute_min(std::span<const double> values);
 
-/// What becomes of infinities in FP8: what becomes of large numbers, the largest finite one, or, of codes that somebody saved, what they
-/// are, where the format has them.
-enum class Infinities : std::uint8_t { as_the_format, kept };
+/// What becomes of infinities in FP8: they saturate like all numbers that are too large, or, where they are codes that somebody saved,
+/// stay what they are if the format has them.
+enum class Infinities : std::uint8_t { saturate, kept };
 
 /// Rounds the values to the port's format and lays them out (ld, batch stride, offset): bytes of Port::extent_bytes().
 /// With scale != 1 the code is sat(RN(RN32(value * scale))), as TransformerEngine quantises. Padding is filled with
 /// 0xFF, a NaN in every floating-point input format, so that a kernel that reads it is noticed. Parallel.
 void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes,
-                Infinities infinities = Infinities::as_the_format);
+                Infinities infinities = Infinities::saturate);
 
 /// What is known of values that are not there any more.
 struct Drawn {

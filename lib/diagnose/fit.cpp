@@ -36,21 +36,20 @@ Params chosen_params(const op::Op& op, const ChosenParams& chosen) {
 /// The fields that shapes may tell: integers that must be chosen, and the number of matrices, which ops call by these names,
 /// unless what was chosen is for one matrix.
 std::vector<std::size_t> size_fields(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen) {
-  std::vector<std::size_t> sizes, counts;
-  for (std::size_t i = 0; i < op.fields().size(); ++i) {
-    const Field& f = op.fields()[i];
-    if (f.kind == FieldKind::integer && !chosen.contains(f.name)) {
-      (f.required ? sizes : counts).push_back(i);
+  const std::vector<Field>& fields = op.fields();
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const bool may_be = fields[i].required || counts_matrices(fields[i]);
+    if (may_be && fields[i].kind == FieldKind::integer && !chosen.contains(fields[i].name)) {
+      all.push_back(i);
     }
   }
-  std::erase_if(counts, [&op](std::size_t i) { return !counts_matrices(op.fields()[i]); });
-  std::vector<std::size_t> all = sizes;
-  all.insert(all.end(), counts.begin(), counts.end());
-  const Params params = chosen_params(op, chosen);
-  const bool is_for_one =
-      ShapeProbe(op, mode, all).ports(params).empty() && !ShapeProbe(op, mode, sizes).ports(params).empty();
-  std::ranges::sort(all);
-  return is_for_one ? sizes : all;
+  std::vector<std::size_t> of_one = all;
+  std::erase_if(of_one, [&fields](std::size_t i) { return counts_matrices(fields[i]); });
+  const auto is_legal = [&, params = chosen_params(op, chosen)](const std::vector<std::size_t>& sizes) {
+    return !ShapeProbe(op, mode, sizes).ports(params).empty();
+  };
+  return !is_legal(all) && is_legal(of_one) ? of_one : all;
 }
 
 class Fitter {

@@ -23,10 +23,10 @@ inline constexpr std::size_t kMostGroups = 64;
 ///
 ///   D_g = f(alpha op(A_g) op(B_g) + beta C_g + bias_g),   op(A_g) is m_g x k_g, op(B_g) is k_g x n_g, all row-major
 ///
-/// f and the scales of FP8 operands are those of `gemm`, the same for all groups; each has scales of its own.
-/// Sizes are lists: "1024+512+256" has three groups, and a single size is that of all groups. (They are called group_m and so on,
-/// as those of `gemm` are numbers.) A group may be empty
-/// (m_g = 0 or n_g = 0), or have nothing to add up (k_g = 0): then D_g = f(beta C_g + bias_g).
+/// f and the kinds of scales are those of `gemm`, and the same for all groups; the scales themselves are each group's own.
+/// Sizes are lists: "1024+512+256" has three groups, and a single size is that of all groups. Plans call them group_m, group_n and
+/// group_k, because those of `gemm` are numbers. A group may be empty (m_g = 0 or n_g = 0), or have nothing to add up (k_g = 0):
+/// then D_g = f(beta C_g + bias_g).
 /// Ports: those of `gemm`, each with its group's number: a0, b0, c0 (with beta), bias0, a0_scale_inv and b0_scale_inv (FP8),
 /// d0, d0_scale and d0_amax (FP8 outputs), then a1 and so on. Every group has outputs of its own, so it is poisoned and
 /// judged by itself, by the error model of its own product.

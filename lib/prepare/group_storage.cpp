@@ -102,7 +102,7 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
     const core::Span span("store", port.name);
     block = allocate_(port.extent_bytes(), worker::use_of(port));
     data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()),
-                     given_.has(port) ? data::Infinities::kept : data::Infinities::as_the_format);
+                     given_.has(port) ? data::Infinities::kept : data::Infinities::saturate);
     const std::span<std::byte> stored = block->bytes().first(port.extent_bytes());
     if (group_.row->reference.moved != nullptr && !given_.has(port)) {
       data::vary_nans(port, stored);

@@ -1,6 +1,7 @@
 """Shipped plans: found by name, listed, and each scenario shows something without a GPU."""
 
 import json
+import re
 import unittest
 
 from support import SOURCE, CliTest
@@ -115,8 +116,20 @@ class Groups(CliTest):
         case = self.case()
         self.run_cli("validate", self.plan(case=case, defaults={"params": {"group_m": "16+8", "m": 16}}), code=0)
 
+    def test_memory_for_gelu_is_that_of_a_single_product(self):
+        def memory(op, sizes, epilogue):
+            case = {"op": op, "mode": "bf16", "backend": "sim", "params": {**sizes, "epilogue": epilogue}}
+            told = self.run_cli("validate", self.plan(case=case), code=0).stdout
+            return re.search(r"largest case needs (.+) of host memory", told)[1]
+
+        single, group = {"m": 512, "n": 512, "k": 32}, {"group_m": 512, "group_n": 512, "group_k": 32}
+        self.assertEqual(memory("grouped_gemm", group, "gelu"), memory("gemm", single, "gelu"))
+        self.assertNotEqual(memory("grouped_gemm", group, "gelu"), memory("grouped_gemm", group, "none"))
+
     def test_mistakes_say_what_would_be_right(self):
-        for params, words in [({"group_m": "16,8"}, 'group_m is "16,8"; it must be whole numbers from 0 to 2^30 joined by +'),
+        for params, words in [({"scaling": "mxfp8"}, 'grouped_gemm: scaling "mxfp8" applies to FP8 modes only, not to bf16'),
+                              ({"power_of_two": True}, "grouped_gemm: power_of_two is about scales of rows and blocks"),
+                              ({"group_m": "16,8"}, 'group_m is "16,8"; it must be whole numbers from 0 to 2^30 joined by +'),
                               ({"group_m": "064"}, 'group_m is "064"; it must be whole numbers from 0 to 2^30 joined by +'),
                               ({"group_m": "1+2", "group_k": "1+2+3"}, "group_m has 2 sizes for 3 groups"),
                               ({"group_k": 1.5}, '"group_k" must be a string or an integer, not a number'),
