@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/codec.hpp"
 #include "op/attention_fwd.hpp"
 #include "reference/attention_compared.hpp"
 #include "reference/attention_queries_beyond.hpp"
@@ -23,17 +24,19 @@ struct Amax {
   std::string_view port;
   double rounding = 0;  ///< a part of itself that it may be off by
   double expected = 0, got = 0;
+  double most = 0;    ///< that it may be: the device's own numbers say so of o_amax
   double padded = 0;  ///< that of padding alone
   double reach = 0;   ///< what padding may come to, as far as anyone can tell; 0 if its weights are known
 
-  [[nodiscard]] bool is_too_large() const noexcept { return got > 1.001 * expected; }
+  [[nodiscard]] bool is_too_large() const noexcept { return got > most; }
   /// The part of the gap that padding closes, 0 if there is none.
   [[nodiscard]] double share() const noexcept {
     if (is_too_large() && got <= reach) {
       return 1;
     }
     const double left = std::max(0.0, std::fabs(got - padded) - rounding * padded);
-    return is_too_large() && padded > expected ? std::max(0.0, 1 - left / (got - expected)) : 0;
+    const bool may_close = is_too_large() && std::fmin(got, padded) > expected;
+    return may_close ? std::max(0.0, 1 - left / (got - expected)) : 0;
   }
 };
 
@@ -184,6 +187,21 @@ double padded_reach(const op::FindingRequest& request, const AttentionProblem& p
   return moved < kMoved ? 0 : largest_magnitude(all) * problem.value_scale() * std::exp(std::fmin(moved, kMost));
 }
 
+/// The largest number that can have become the largest code of o, but for padding.
+double largest_stored(const op::Delivered& o, const AttentionProblem& problem) {
+  const op::AttentionParams& p = problem.params();
+  const std::int64_t channels = p.value_channels();
+  double most = 0;
+  for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
+    const op::HeadPlace place = op::head_place(p, op::Side::queries, head / p.heads, head % p.heads, channels);
+    for (std::int64_t i = 0; i < problem.lengths(head / p.heads).queries; ++i) {
+      const auto row = o.value.subspan(element_at(place, i), static_cast<std::size_t>(channels));
+      most = std::fmax(most, largest_magnitude(row));
+    }
+  }
+  return most + core::ulp(most * o.scale, o.dtype) / o.scale / 2;
+}
+
 /// What blocks of these keys leave in both amaxes.
 void weigh_padding(const op::FindingRequest& request, const AttentionProblem& problem, const Blocks& blocks,
                    Amax& weights, Amax& outputs) {
@@ -207,11 +225,17 @@ void explain_padded_amax(const op::FindingRequest& request, const AttentionProbl
   // Two standard deviations of a mean of 128 values whose weights are rounded to E4M3, 0.026 each, if it is 2.5 times as large as
   // such means are; weights are looked at before they are rounded.
   constexpr double kOfRoundedWeights = 0.02;
+  constexpr double kMargin = 1.001;
   std::array all = {Amax{"s_amax", 0, largest_magnitude(expected_of(request, "s_amax"))},
                     Amax{"o_amax", kOfRoundedWeights, largest_magnitude(expected_of(request, "o"))}};
   for (Amax& amax : all) {
     const auto delivered = std::ranges::find(request.outputs, amax.port, &op::Delivered::port);
     amax.got = delivered == request.outputs.end() ? 0 : delivered->value[0];
+    amax.most = kMargin * amax.expected;
+  }
+  const auto o = std::ranges::find(request.outputs, "o", &op::Delivered::port);
+  if (o != request.outputs.end() && core::is_fp8(o->dtype)) {
+    all[1].most = largest_stored(*o, problem);
   }
   if (std::ranges::none_of(all, &Amax::is_too_large) || !request.sample->all()) {
     return;

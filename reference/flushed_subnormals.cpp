@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <deque>
+#include <string_view>
 
 #include "core/codec.hpp"
 #include "core/dtype.hpp"
@@ -38,6 +40,12 @@ bool accounts(double got, double allowed, double lost, double y) {
   return off <= allowed + taken && (taken < kTiny || off + allowed >= kLeast * taken);
 }
 
+/// Null if there is none.
+const op::OutputValues* output_of(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  return found == values.outputs.end() ? nullptr : &*found;
+}
+
 struct Count {
   double wrong = 0, explained = 0;
 };
@@ -46,7 +54,56 @@ struct Counts {
   Count numbers, pattern;
 };
 
-Counts count(const op::Delivered& output, const op::OutputValues& expected, const op::OutputValues& flushed) {
+/// Inputs with zeros for their subnormal numbers. Those without any are views of what is given.
+class FlushedInputs {
+ public:
+  explicit FlushedInputs(std::span<const op::Operand> inputs) : operands_(inputs.begin(), inputs.end()) {
+    for (op::Operand& input : operands_) {
+      const std::span<const double> values(input.data, input.elements());
+      const auto is_subnormal = [scale = input.scale](double x) {
+        return x != 0 && std::fabs(x * scale) < tolerance::kFlush;
+      };
+      if (std::ranges::any_of(values, is_subnormal)) {
+        std::vector<double>& copy = copies_.emplace_back(values.begin(), values.end());
+        std::ranges::replace_if(copy, is_subnormal, 0.0);
+        input.data = copy.data();
+      }
+    }
+  }
+  [[nodiscard]] bool any() const noexcept { return !copies_.empty(); }
+  [[nodiscard]] const std::vector<op::Operand>& operands() const noexcept { return operands_; }
+
+ private:
+  std::vector<op::Operand> operands_;
+  std::deque<std::vector<double>> copies_;  // addresses stay
+};
+
+/// One output of an op, as explain_flushes needs it.
+struct Views {
+  const op::OutputValues& expected;
+  const op::OutputValues& lost;
+  const op::OutputValues* of_flushed;  ///< from inputs that are flushed; null if none of them is subnormal
+  const op::OutputValues* lost_of_flushed;
+};
+
+/// Whether that is the result of inputs without subnormal numbers, flushed on the way or not. What inputs lose can cancel in it, so
+/// that it is nearer to y than `accounts` takes for a flush.
+bool is_of_flushed(double got, std::size_t at, const Views& views, const op::Delivered& output) {
+  if (views.of_flushed == nullptr) {
+    return false;
+  }
+  const double y = views.of_flushed->value[at];
+  const auto bound = static_cast<double>(views.of_flushed->magnitude[at]);
+  if (!std::isfinite(y) || !std::isfinite(got)) {
+    return got == y || (std::isnan(got) && std::isnan(y));
+  }
+  const double allowed = bound + rounding(std::fabs(y), output);
+  const auto lost = static_cast<double>(views.lost_of_flushed->magnitude[at]);
+  return bound < TrackedOutput::kMaxBound && (std::fabs(got - y) <= allowed || accounts(got, allowed, lost, y));
+}
+
+Counts count(const op::Delivered& output, const Views& views) {
+  const op::OutputValues &expected = views.expected, &flushed = views.lost;
   Counts counts;
   for (std::size_t at = 0; at < output.value.size(); ++at) {
     const double got = output.value[at], y = expected.value[at];
@@ -58,13 +115,14 @@ Counts count(const op::Delivered& output, const op::OutputValues& expected, cons
     if (is_broken(got, y)) {
       counts.pattern.wrong += 1;
       const bool may_be_nan = lost >= TrackedOutput::kMaxBound || flushed.deviation[at] > 0;
-      counts.pattern.explained += may_be_nan ? 1 : 0;
+      counts.pattern.explained += may_be_nan || is_of_flushed(got, at, views, output) ? 1 : 0;
     } else if (std::isfinite(got)) {
       const double off = std::fabs(got - y);
       const bool wrong = off > bound + rounding(std::fabs(y), output);
       const double most = bound + rounding(std::max(std::fabs(got), std::fabs(y)), output);
       counts.numbers.wrong += wrong ? 1 : 0;
-      counts.numbers.explained += wrong && accounts(got, most, lost, y) ? 1 : 0;
+      const bool explained = wrong && (accounts(got, most, lost, y) || is_of_flushed(got, at, views, output));
+      counts.numbers.explained += explained ? 1 : 0;
     }
   }
   return counts;
@@ -72,21 +130,25 @@ Counts count(const op::Delivered& output, const op::OutputValues& expected, cons
 
 }  // namespace
 
-void explain_flushes(const op::FindingRequest& request, op::Values (*losses)(const op::ReferenceRequest&),
-                     std::vector<op::Finding>& findings) {
+void explain_flushes(const op::FindingRequest& request, op::Values (*values)(const op::ReferenceRequest&),
+                     op::Values (*losses)(const op::ReferenceRequest&), std::vector<op::Finding>& findings) {
   if (!request.sample->all()) {
     return;
   }
-  const op::Values flushed =
-      losses({.params = request.params, .inputs = {request.inputs.begin(), request.inputs.end()}});
+  const op::Values lost = losses({.params = request.params, .inputs = {request.inputs.begin(), request.inputs.end()}});
+  const FlushedInputs flushed(request.inputs);
+  const op::ReferenceRequest again{.params = request.params, .inputs = flushed.operands()};
+  const op::Values of_flushed = flushed.any() ? values(again) : op::Values{};
+  const op::Values lost_of_flushed = flushed.any() ? losses(again) : op::Values{};
   for (const op::Delivered& output : request.outputs) {
-    const auto expected = std::ranges::find(request.expected->outputs, output.port, &op::OutputValues::port);
-    const auto other = std::ranges::find(flushed.outputs, output.port, &op::OutputValues::port);
-    if (expected == request.expected->outputs.end() || other == flushed.outputs.end() ||
-        expected->value.size() != output.value.size() || expected->magnitude.empty()) {
+    const op::OutputValues* expected = output_of(*request.expected, output.port);
+    const op::OutputValues* other = output_of(lost, output.port);
+    if (expected == nullptr || other == nullptr || expected->value.size() != output.value.size() ||
+        expected->magnitude.empty()) {
       continue;  // an amax, of which only the tensor is expected
     }
-    const Counts counts = count(output, *expected, *other);
+    const Counts counts =
+        count(output, {*expected, *other, output_of(of_flushed, output.port), output_of(lost_of_flushed, output.port)});
     const auto add = [&](const Count& of, op::Finding::About about) {
       if (of.explained / of.wrong >= kLeastExplained) {
         findings.push_back(cause_finding(op::kSubnormalsAsZeros, output.port, of.explained / of.wrong,

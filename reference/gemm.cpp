@@ -18,6 +18,7 @@
 #include "reference/gemm_projection.hpp"
 #include "reference/gemm_replay.hpp"
 #include "reference/gemm_sampled.hpp"
+#include "reference/gemm_scale_overflow.hpp"
 #include "reference/gemm_scales.hpp"
 #include "reference/gemm_yardsticks.hpp"
 #include "reference/matmul.hpp"
@@ -165,6 +166,7 @@ op::Reference gemm_reference() {
     std::vector<op::Finding> findings = gemm_diagnosis(request);
     std::ranges::move(gemm_k_ranges(request), std::back_inserter(findings));
     std::ranges::move(gelu_overflow(request), std::back_inserter(findings));
+    std::ranges::move(scale_overflow(request), std::back_inserter(findings));
     return findings;
   };
   reference.replay = &gemm_replay;

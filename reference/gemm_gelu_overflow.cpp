@@ -3,13 +3,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "reference/broken_elements.hpp"
 #include "reference/cause.hpp"
 #include "reference/gemm_operands.hpp"
 #include "reference/gemm_sampled.hpp"
@@ -19,26 +19,12 @@ namespace {
 
 constexpr std::size_t kComputed = 64;
 
-/// Flat indices of elements that are NaN and should not be.
-std::vector<std::int64_t> broken(const op::FindingRequest& request) {
-  const std::span<const double> got = request.outputs[0].value;
-  const std::span<const double> expected = request.expected->outputs.at(0).value.span();
-  std::vector<std::int64_t> found;
-  for (std::size_t n = 0; n < expected.size() && found.size() < kComputed; ++n) {
-    const std::int64_t at = request.sample->all() ? static_cast<std::int64_t>(n) : request.sample->indices[n];
-    if (std::isnan(got[static_cast<std::size_t>(at)]) && !std::isnan(expected[n])) {
-      found.push_back(at);
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
   const op::Delivered& d = request.outputs[0];
   const op::ReferenceRequest of_broken{
-      request.params, {request.inputs.begin(), request.inputs.end()}, {broken(request)}};
+      request.params, {request.inputs.begin(), request.inputs.end()}, {broken_elements(request, kComputed)}};
   const GemmOperands g = gemm_operands(of_broken);
   const std::vector<std::int64_t>& elements = of_broken.sample.indices;
   if (parse_epilogue(g.params) != Epilogue::gelu || elements.empty()) {
@@ -49,7 +35,8 @@ std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
   std::size_t explained = 0;
   for (std::size_t n = 0; n < elements.size(); ++n) {
     const double z = affine(g, sums[n], elements[n], elements[n] % g.shape.n);
-    explained += z < -core::dtype_info(d.dtype).max_finite * (1 - half_ulp) ? 1 : 0;
+    const bool below = z < -core::dtype_info(d.dtype).max_finite * (1 - half_ulp);
+    explained += below && std::isnan(d.value[static_cast<std::size_t>(elements[n])]) ? 1 : 0;
   }
   const double share = static_cast<double>(explained) / static_cast<double>(elements.size());
   if (share < kLeastExplained) {

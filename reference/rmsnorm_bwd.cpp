@@ -30,7 +30,7 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
-  explain_flushes(request, &losses, findings);
+  explain_flushes(request, &values, &losses, findings);
   explain_cubes(request, findings);
   return findings;
 }

@@ -130,7 +130,7 @@ std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_rmsnorm(request);
-  explain_flushes(request, &losses, findings);
+  explain_flushes(request, &all_values<Tracked>, &losses, findings);
   return findings;
 }
 

@@ -91,7 +91,8 @@ inline DeviceSeconds not_measured() {
 /// What only a launch shows of an algorithm.
 struct Shown {
   std::vector<std::pair<std::string, std::string>> details;
-  int slices = 1;  ///< as model::DeclaredRounding::slices
+  int slices = 1;                      ///< as model::DeclaredRounding::slices
+  std::vector<int> group_slices = {};  ///< as model::DeclaredRounding::group_slices
 };
 
 /// One way to compute the case.

@@ -12,6 +12,7 @@
 #include "kernels/cublaslt/problem.hpp"
 #include "kernels/cublaslt/scale_modes.hpp"
 #include "kernels/cuda_support/addend.hpp"
+#include "model/arithmetic.hpp"
 #include "op/gemm.hpp"
 #include "op/gemm_scaling.hpp"
 
@@ -83,8 +84,8 @@ void add_product_options(const op::GemmParams& params, cublas_support::Algorithm
 std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
   const op::Mode& mode = *call.c->mode;
-  if (has_no_output(call)) {
-    return {};
+  if (has_no_output(call)) {  // nothing is asked of the library, and its scales need not be as it likes them
+    return mode.scaled ? model::gemm_obstacle(sm, mode) : std::string();
   }
   if (p.k == 0) {
     return "cuBLASLt does not accept products with k = 0";

@@ -106,10 +106,12 @@ std::vector<Algorithm> grouped_algorithms(const cublas_support::CublasLt& lt, cu
   cublas_support::AlgorithmText all;  // of all groups
   std::size_t workspace_bytes = 0;
   for (const std::unique_ptr<Product>& product : *products) {
+    int& slices = all.rounding.group_slices.emplace_back(1);
     if (product != nullptr) {
       const cublasLtMatmulHeuristicResult_t& chosen = product->candidates.results.front();
       texts.push_back(cublas_support::describe_algorithm(cublas_support::reader_of(lt), chosen.algo));
-      all.rounding.slices = std::max(all.rounding.slices, texts.back().rounding.slices);
+      slices = texts.back().rounding.slices;
+      all.rounding.slices = std::max(all.rounding.slices, slices);
       workspace_bytes = std::max(workspace_bytes, chosen.workspaceSize);
     }
   }

@@ -47,6 +47,9 @@ void add_shown(const Algorithm& algorithm, worker::RunReport& report) {
   Shown shown = algorithm.shown();
   std::ranges::move(shown.details, std::back_inserter(report.details));
   report.rounding.slices = std::max(report.rounding.slices, shown.slices);
+  if (!shown.group_slices.empty()) {
+    report.rounding.group_slices = std::move(shown.group_slices);
+  }
 }
 
 /// Runs one algorithm `repeats` times. Adds the device seconds to `total_s`; the report gets those of the shortest run.

@@ -74,6 +74,7 @@ std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
   for (const int slices : plausible_slices(p.k)) {
     Trial trial = as_declared(evidence.subject);
     trial.rounding.slices = slices;
+    trial.rounding.group_slices.clear();
     // A library that adds slices so adds C and bias to a rounded sum, if they are not there before.
     trial.rounding.in_place |= p.in_place;
     trial.rounding.bias |= p.bias;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -99,8 +100,12 @@ Ran ran_from_json(const nlohmann::json& object) {
     if (ran.conversion.has_value() && core::dtype_info(ran.conversion->format).storage_bytes > 4) {
       throw core::UsageError("operands are not converted to a longer format");
     }
-    if (ran.rounding.slices < 1 || ran.rounding.slices > kMostSlices) {
-      throw core::UsageError(fmt::format("{} slices of k", ran.rounding.slices));
+    std::vector<int> slices = ran.rounding.group_slices;
+    slices.push_back(ran.rounding.slices);
+    for (const int count : slices) {
+      if (count < 1 || count > kMostSlices) {
+        throw core::UsageError(fmt::format("{} slices of k", count));
+      }
     }
     return ran;
   } catch (const std::exception& error) {

@@ -205,7 +205,10 @@ std::vector<std::uint8_t> marks_of_moved(const Evidence& evidence, const Place& 
     moved += is_there ? 1 : 0;
   }
   const bool are_most = moved >= kFewest && static_cast<double>(moved) >= kNearlyAll * static_cast<double>(wrong);
-  return are_most ? marks : std::vector<std::uint8_t>{};
+  if (!are_most) {
+    marks.clear();
+  }
+  return marks;
 }
 
 /// What is expected of the marked elements is what is expected at their places.

@@ -1,6 +1,9 @@
 // Where a library says that it rounds before the end: facts about one run of one algorithm, as its binding knows them.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 namespace numcheck::model {
 
 /// Roundings to the tensors' 16-bit format inside attention (u: its unit roundoff), and a less precise function. FP32 is
@@ -24,12 +27,19 @@ struct AttentionRounding {
 /// Roundings that a backend declares. They make a result less precise than its mode promises, and are then warned about
 /// instead of failed (lib/verdict/declared_rounding.hpp). The first four are about products, to the output's format.
 struct DeclaredRounding {
-  int slices = 1;         ///< of k, summed in the output's format; 1: k is not split, or the slices are summed in FP32
+  int slices =
+      1;  ///< of k, summed in the output's format; 1: k is not split, or the slices are summed in FP32; the most
+          ///< of any product
   bool in_place = false;  ///< the product is written to D before C is added to it there
   bool bias = false;      ///< a fused epilogue adds the bias, perhaps to the rounded sum
   bool gelu = false;      ///< a fused epilogue applies gelu, perhaps to the rounded sum and with an approximate tanh
   AttentionRounding attention = {};
+  std::vector<int> group_slices = {};  ///< of every group of grouped_gemm; empty: they may have `slices` each
 
+  /// Of a product, by its group.
+  [[nodiscard]] int slices_of(std::size_t group) const {
+    return group < group_slices.size() ? group_slices[group] : slices;
+  }
   bool operator==(const DeclaredRounding&) const = default;
 };
 

@@ -296,7 +296,8 @@ std::optional<Product> product_behind(const Op& op, const Params& params, std::s
                  name_in_group("bias", group),
                  output,
                  name_in_group("a_scale_inv", group),
-                 name_in_group("b_scale_inv", group)};
+                 name_in_group("b_scale_inv", group),
+                 group};
 }
 
 double scale_of_sums(const GemmParams& product, std::span<const Operand> operands) {

@@ -104,6 +104,7 @@ struct Product {
   GemmParams params;
   std::string_view a, b, c, bias, d;          ///< its ports; c exists if beta is not 0, bias if params.bias
   std::string_view a_scale_inv, b_scale_inv;  ///< those with the scales, in modes that have them
+  std::size_t group = 0;                      ///< that it is, of grouped_gemm
 };
 
 /// The product behind an output of `gemm` or `grouped_gemm`; nothing for other ops, and for ports that are no product.

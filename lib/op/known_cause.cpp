@@ -13,7 +13,7 @@ std::span<const KnownCause> known_causes() {
       kSinkGradient,        kDeltaUnscaled,  kEmptySequences,      kKeysBeyond,
       kQueriesBeyond,       kMaskedLeak,     kLostQueries,         kSinkMissing,
       kPaddedAmax,          kZeroChannels,   kProductRounded,      kSumRounded,
-      kSlicesOverflow,      kRangeOfK,       kCubedDeviation};
+      kSlicesOverflow,      kRangeOfK,       kCubedDeviation,      kScaleOverflow};
   return kAll;
 }
 

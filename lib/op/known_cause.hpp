@@ -19,6 +19,10 @@ inline constexpr KnownCause kGeluOverflow{"gelu_of_overflow",
                                           "NaN where gelu is applied to sums below the smallest number of the format",
                                           "The kernel computes x times a tail that it has as infinity times 0: clamp x "
                                           "first, or use one that returns -0 there."};
+inline constexpr KnownCause kScaleOverflow{
+    "sum_overflows_between_scales", "sums of codes that overflow between the scales of their row and their column",
+    "Take scales that are nearer to one another, or one power of two for both: 2^127 beside 2^-149 leaves no room for "
+    "a sum."};
 inline constexpr KnownCause kDrawsReused{
     "draws_reused", "draws of a dropout mask that several queries or keys share",
     "Look at how the generator's counter follows from the query, the key and the head: each needs a draw of its own."};

@@ -44,7 +44,9 @@ model::ErrorModel with_overflowing_slices(model::ErrorModel model, double scale)
   return model;
 }
 
-model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square, double rest_spread) {
+model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square, double rest_spread,
+                                    double rest_drift) {
+  constexpr double kWeights = 1.25;  // of elements
   const core::DtypeInfo& format = core::dtype_info(model.output);
   const double u = steepness * format.unit_roundoff;
   const double spacing = steepness * format.min_subnormal;
@@ -55,7 +57,8 @@ model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, d
   model.var_value += variance;
   model.var_magnitude += model.cancelled * model.cancelled * variance;
   model.var_absolute += spacing * spacing / 12 + variance * rest_square;
-  model.slope_slack += u * std::exp(-2 * std::numbers::pi * std::numbers::pi * rest_spread * rest_spread);
+  model.slope_slack += std::max(u * std::exp(-2 * std::numbers::pi * std::numbers::pi * rest_spread * rest_spread),
+                                steepness * kWeights * rest_drift);
   model.source += ", a part rounded to " + std::string(format.name);
   return model;
 }

@@ -37,9 +37,14 @@ namespace numcheck::tolerance {
 ///
 ///   slope + steepness u exp(-2 pi^2 s^2),    s = sd(R) / (2 u rms(y))
 ///
-/// `rest_spread` is s; 0 if R is a constant, infinite if there is no R, which loses nothing.
+/// `rest_spread` is s; 0 if R is a constant, infinite if there is no R, which loses nothing. Where most of R hardly varies, and a few
+/// numbers make its s large, that is too little:
+///
+///   slope + steepness 5/4 d,    d = |mean of (RN(R, ulp(y)) - R) / y|
+///
+/// `rest_drift` is d: what is left of R on the grid of y, where elements weigh about the same.
 [[nodiscard]] model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square,
-                                                  double rest_spread);
+                                                  double rest_spread, double rest_drift = 0);
 
 /// Largest slope of gelu, at 1.4.
 inline constexpr double kGeluSteepness = 1.13;

@@ -50,11 +50,11 @@ bool blocks_cut(const op::GemmParams& p) {
 std::optional<op::Product> replayable_product(const EvaluationContext& context, const worker::RunReport& run,
                                               const model::ErrorModel& model, std::string_view output, Beyond beyond) {
   const plan::Case& c = *context.prepared->c;
-  if (model.exact || run.rounding.slices > 1 || context.judged == PrecisionClass::unknown) {
+  if (model.exact || context.judged == PrecisionClass::unknown) {
     return {};
   }
   std::optional<op::Product> product = op::product_behind(*c.op, c.params, output);
-  if (!product.has_value()) {
+  if (!product.has_value() || run.rounding.slices_of(product->group) > 1) {
     return {};
   }
   const op::GemmParams& p = product->params;

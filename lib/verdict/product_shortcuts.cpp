@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "op/grouped_gemm.hpp"
 #include "tolerance/output_reduction.hpp"
@@ -19,7 +22,12 @@ namespace {
 
 /// What is added to a product: sums of the mean squares and of the variances of its parts.
 struct Rest {
+  struct Part {
+    std::span<const double> data;
+    double factor = 1;
+  };
   double square = 0, variance = 0;
+  std::vector<Part> parts;
 
   void add(std::span<const op::Operand> operands, std::string_view port, double factor) {
     const op::Operand* found = op::find_operand(operands, port);
@@ -33,6 +41,7 @@ struct Rest {
       squares += std::isfinite(value) ? value * value : 0;
     }
     const auto count = static_cast<double>(found->elements());
+    parts.push_back({{found->data, found->elements()}, found->scale * factor});
     square += squares / count;
     variance += std::max(0.0, squares / count - sum / count * (sum / count));
   }
@@ -41,15 +50,32 @@ struct Rest {
     const double ulp = 2 * core::dtype_info(format).unit_roundoff * rms;
     return square == 0 || ulp == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(variance) / ulp;
   }
+  /// |mean of (RN(R, ulp(y)) - R) / y| of some elements of y. A bias is a row, which all rows have.
+  [[nodiscard]] double drift(std::span<const double> y, const op::Sample& sample, core::Dtype format) const {
+    constexpr std::size_t kMost = std::size_t{1} << 16;
+    double sum = 0, count = 0;
+    for (std::size_t i = 0; i < y.size(); i += 1 + y.size() / kMost) {
+      const std::size_t at = sample.all() ? i : static_cast<std::size_t>(sample.indices[i]);
+      const double rest = std::accumulate(parts.begin(), parts.end(), 0.0, [at](double all, const Part& part) {
+        return all + part.factor * part.data[at % part.data.size()];
+      });
+      const double ulp = core::ulp(std::fabs(y[i]), format);
+      if (std::isfinite(rest) && std::isfinite(y[i]) && y[i] != 0) {
+        sum += (std::nearbyint(rest / ulp) * ulp - rest) / y[i];
+        count += 1;
+      }
+    }
+    return count == 0 ? 0 : std::fabs(sum / count);
+  }
 };
 
 std::string_view epilogue_name(const model::DeclaredRounding& declared) {
   return !declared.gelu ? "bias" : declared.bias ? "bias and gelu" : "gelu";
 }
 
-ModelTransform rounded_part(double steepness, const Rest& rest, double spread) {
-  return [steepness, square = rest.square, spread](model::ErrorModel model) {
-    return tolerance::with_rounded_part(std::move(model), steepness, square, spread);
+ModelTransform rounded_part(double steepness, const Rest& rest, double spread, double drift) {
+  return [steepness, square = rest.square, spread, drift](model::ErrorModel model) {
+    return tolerance::with_rounded_part(std::move(model), steepness, square, spread, drift);
   };
 }
 
@@ -65,22 +91,29 @@ Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const Evalu
   const std::optional<op::Product> product = op::product_behind(op, context.group->params, port.name);
   const double beta = product.has_value() ? product->params.beta : 0;
   const double steepness = declared.gelu ? tolerance::kGeluSteepness : 1;
-  const double rms = bytes == 2 ? root_mean_square(expected_values(context, port).value.span()) : 0;
+  const std::span<const double> expected = expected_values(context, port).value.span();
+  const double rms = bytes == 2 ? root_mean_square(expected) : 0;
+  const auto drift = [&](const Rest& added) {  // behind an activation, y says nothing of the sum's ulp
+    return product.has_value() && product->params.epilogue == "none"
+               ? added.drift(expected, context.group->sample, format)
+               : 0;
+  };
   Shortcuts all;
-  if (bytes < 4 && declared.slices > 1) {
+  const int slices = declared.slices_of(product.has_value() ? product->group : 0);
+  if (bytes < 4 && slices > 1) {
     const double scale = product.has_value() ? op::scale_of_sums(product->params, operands) : 1;
-    all.others.push_back({[slices = declared.slices, scale](model::ErrorModel model) {
+    all.others.push_back({[slices, scale](model::ErrorModel model) {
                             return tolerance::with_output_reduction(std::move(model), slices, scale);
                           },
-                          fmt::format("{} slices of k are added in {}, as the library declares", declared.slices, name),
-                          op::EarlyRounding{.slices = declared.slices}});
+                          fmt::format("{} slices of k are added in {}, as the library declares", slices, name),
+                          op::EarlyRounding{.slices = slices}});
   }
   if (bytes == 2 && declared.in_place) {
     Rest rest;
     rest.add(operands, "bias", 1);
     Rest added = rest;
     added.add(operands, "c", beta);
-    all.parts.push_back({rounded_part(steepness, rest, added.spread(rms, format)),
+    all.parts.push_back({rounded_part(steepness, rest, added.spread(rms, format), drift(added)),
                          fmt::format("the product is rounded to {} before C is added, in place", name),
                          op::EarlyRounding{.product = true}});
   }
@@ -89,7 +122,7 @@ Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const Evalu
     rest.add(operands, "c", beta);
     added.add(operands, "bias", 1);
     all.parts.push_back(
-        {rounded_part(steepness, rest, added.spread(rms, format)),
+        {rounded_part(steepness, rest, added.spread(rms, format), drift(added)),
          fmt::format("the sum is rounded to {} before the epilogue ({})", name, epilogue_name(declared)),
          op::EarlyRounding{.sum = true}});
   }

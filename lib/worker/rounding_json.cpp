@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,22 @@ model::AttentionRounding attention_rounding_from(const json& object) {
   return rounding;
 }
 
+/// Tensors that were kept by an earlier version have none.
+std::vector<int> group_slices_from(const json& object) {
+  std::vector<int> slices;
+  const auto found = object.find("group_slices");
+  if (found == object.end()) {
+    return slices;
+  }
+  if (!found->is_array()) {
+    reject("group_slices", "an array");
+  }
+  for (const json& value : *found) {
+    slices.push_back(small(json{{"group_slices", value}}, "group_slices"));
+  }
+  return slices;
+}
+
 }  // namespace
 
 json rounding_to_json(const model::DeclaredRounding& rounding) {
@@ -56,7 +73,8 @@ json rounding_to_json(const model::DeclaredRounding& rounding) {
           {"in_place", rounding.in_place},
           {"bias", rounding.bias},
           {"gelu", rounding.gelu},
-          {"attention", to_json(rounding.attention)}};
+          {"attention", to_json(rounding.attention)},
+          {"group_slices", rounding.group_slices}};
 }
 
 json conversion_to_json(const std::optional<model::Conversion>& conversion) {
@@ -83,8 +101,12 @@ std::optional<model::Conversion> conversion_from_json(const json& object) {
 }
 
 model::DeclaredRounding rounding_from_json(const json& object) {
-  return {small(object, "slices"), boolean(object, "in_place"), boolean(object, "bias"), boolean(object, "gelu"),
-          attention_rounding_from(member(object, "attention"))};
+  return {small(object, "slices"),
+          boolean(object, "in_place"),
+          boolean(object, "bias"),
+          boolean(object, "gelu"),
+          attention_rounding_from(member(object, "attention")),
+          group_slices_from(object)};
 }
 
 }  // namespace numcheck::worker

@@ -1,5 +1,6 @@
 // Results that are less precise than their mode promises end as warnings if a shortcut that the run declares explains
 // them, and otherwise fail.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,9 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "data/distribution.hpp"
+#include "data/distribution_params.hpp"
 #include "mini_run.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "op/product_statistics.hpp"
 
 namespace numcheck::detect {
@@ -113,6 +116,63 @@ TEST(Shortcuts, need_their_bits) {
   const verdict::RunResult sum = run({"bf16", p, "sum_rounded", {.bias = true}});
   EXPECT_EQ(sum.status, verdict::Status::warn) << sum.failing;
   EXPECT_NE(sum.failing.find("the sum is rounded"), std::string::npos) << "not the product: " << sum.failing;
+}
+
+// Most of C is -8, and a few numbers are 40: less than half an ulp of most sums, which a rounded product loses alike in all of them.
+TEST(Shortcuts, lose_addends_that_hardly_vary) {
+  plan::Case c;
+  c.op = &op::gemm();
+  c.mode = op::find_mode("bf16");
+  op::GemmParams p;
+  p.m = 96;
+  p.n = 72;
+  p.k = 56;
+  p.trans_b = true;
+  p.beta = 1;
+  p.in_place = true;
+  c.params = op::to_params(p);
+  c.backend = "sim";
+  c.inputs.common = {"activations", op::to_params(data::ActivationParams{.drift = -8, .sink = 40})};
+  for (c.seed = 1; c.seed <= 40; ++c.seed) {
+    plan::identify(c);
+    for (const char* fault : {"product_rounded", "scale_1_01"}) {
+      MiniRunner runner;
+      const verdict::RunResult result =
+          runner.run(c, 90, {.inject = fault, .classify = false}, model::DeclaredRounding{.in_place = true})
+              .runs.front();
+      EXPECT_EQ(result.status,
+                fault == std::string_view("product_rounded") ? verdict::Status::warn : verdict::Status::fail)
+          << c.seed << ' ' << fault << ": " << result.failing;
+    }
+  }
+}
+
+// Libraries choose an algorithm for each group.
+TEST(Shortcuts, slices_of_a_group_excuse_no_other) {
+  op::GroupedGemmParams p;
+  p.m = "72";
+  p.n = "56";
+  p.k = "256";
+  p.groups = 2;
+  plan::Case c;
+  c.op = &op::grouped_gemm();
+  c.mode = op::find_mode("bf16");
+  c.params = op::to_params(p);
+  c.backend = "sim";
+  c.inputs.common = data::make_distribution("normal");
+  c.seed = 7;
+  plan::identify(c);
+  for (const bool is_last : {false, true}) {
+    model::DeclaredRounding declared{.slices = 4};
+    declared.group_slices = is_last ? std::vector<int>{1, 4} : std::vector<int>{4, 1};
+    MiniRunner runner;
+    const verdict::RunResult result =
+        runner.run(c, 90, {.inject = "last_group_k_tail", .classify = false}, declared).runs.front();
+    EXPECT_EQ(result.status, verdict::Status::fail);
+    const auto output = std::ranges::find(result.outputs, "d1", &verdict::OutputResult::port);
+    ASSERT_NE(output, result.outputs.end());
+    EXPECT_EQ(std::ranges::count(output->findings, "declared roundings", &op::Finding::name), is_last ? 1 : 0);
+  }
 }
 
 TEST(Shortcuts, need_their_bits_behind_gelu) {

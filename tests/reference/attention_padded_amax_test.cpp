@@ -63,9 +63,15 @@ TEST(AttentionPaddedAmax,
     run["o_amax"] = {expected * ratio};
     return run.share("o_amax", kPadding, About::numbers);
   };
-  EXPECT_EQ(share_at(1.02), 1) << "between two values, as no weight is known";
+  EXPECT_EQ(share_at(1.1), 1) << "between two values, as no weight is known";
   EXPECT_EQ(share_at(1), 0) << "right";
   EXPECT_LT(share_at(1e6), 0.95) << "more than any weight makes of any value";
+  for (double& stored : run["o"]) {
+    stored = std::clamp(stored, -0.75 * expected, 0.75 * expected);
+  }
+  run["o"].back() = expected;  // the last query is padding
+  EXPECT_EQ(share_at(0.9), 1) << "beyond what was stored but for padding, if not what is expected";
+  EXPECT_EQ(share_at(0.75), 0) << "what was stored";
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string found(const std::vector<double>& gamma, const std::vector<double>& y
   const op::Values expected = products<Tracked>(reference);
   const op::Delivered got{"y", y, stored};
   std::vector<op::Finding> findings;
-  explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all},
+  explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all}, &products<Tracked>,
                   &products<tolerance::Flushable>, findings);
   std::string text;
   for (const op::Finding& finding : findings) {
@@ -125,6 +125,29 @@ TEST(FlushedSubnormals, components_along_a_row_that_are_lost_are_named) {
   };
   EXPECT_EQ(cause_of_lost(0x1p-50), "subnormal numbers are taken for zero");
   EXPECT_EQ(cause_of_lost(0x1p-40), "") << "2^-121 is a normal number";
+}
+
+// A row of two leaves nothing but epsilon's part of what dz times gamma brings, which a flushed dz of 2^-126 changes by less than it
+// might if nothing cancelled.
+TEST(FlushedSubnormals, what_cancels_in_a_row_is_named) {
+  const auto cause_of_first = [](double dx) {
+    const testing::Problem problem = testing::problem_of(testing::rows_of<op::LayernormBwdParams>(1, 2, 1e-3));
+    const testing::Inputs row = {{"x", {0.7100084, -0.02989125}},
+                                 {"mu", {0.34005857}},
+                                 {"rsigma", {2.693248}},
+                                 {"dz", {5.9126507e-02, -7.7890545e-39}},
+                                 {"gamma", {-1.1678749, -3.4028235e38}}};
+    const op::Values values = testing::evaluate(problem, row);
+    EXPECT_NEAR(values.outputs[0].value[0], -0.02656, 1e-5);
+    const std::vector<double> stored = {dx, -dx};
+    const op::Delivered delivered{.port = "dx", .value = stored};
+    const op::Sample all;
+    const std::vector<op::Finding> findings = problem.reference.diagnose(
+        {&problem.params, testing::operands_of(problem, row), &values, {&delivered, 1}, &all});
+    return findings.empty() ? "" : findings.front().cause;
+  };
+  EXPECT_EQ(cause_of_first(-0.00067448), "subnormal numbers are taken for zero") << "as cuDNN leaves it";
+  EXPECT_EQ(cause_of_first(-0.0007), "");
 }
 
 // Two of the smallest numbers: what is lost of their mean is no more than they are, and so is 1.5e-5 beside beta.

@@ -66,11 +66,12 @@ TEST(HarnessGuards, reports_run_time_and_workspace) {
 
 TEST(HarnessGuards, reports_what_only_a_launch_shows) {
   FakeBackend backend;
-  backend.shown = [&backend] { return Shown{{{"launches", std::to_string(backend.launches)}}, 8}; };
+  backend.shown = [&backend] { return Shown{{{"launches", std::to_string(backend.launches)}}, 8, {1, 8}}; };
   TestCase test(shape(4, 4, 4), "bf16");
   const auto reports = test.run(backend);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_EQ(reports[0].rounding.slices, 8);
+  EXPECT_EQ(reports[0].rounding.group_slices, (std::vector<int>{1, 8}));
   ASSERT_EQ(reports[0].details.size(), 2U) << "it is asked once";
   EXPECT_EQ(reports[0].details[1].first, "launches");
   EXPECT_NE(reports[0].details[1].second, "0") << "it is asked before there was a launch";

@@ -25,7 +25,8 @@ RunReport full_report() {
                      .in_place = true,
                      .bias = true,
                      .gelu = true,
-                     .attention = {.scores = true, .sink = true, .bias_sum = true}};
+                     .attention = {.scores = true, .sink = true, .bias_sum = true},
+                     .group_slices = {1, 4}};
   report.observed = model::PrecisionClass::tf32_rne;
   report.conversion = model::Conversion{core::Dtype::tf32, core::Rounding::nearest_away};
   report.unordered = {"d"};
@@ -233,6 +234,15 @@ TEST(Protocol, refuses_an_unknown_precision_class) {
   }
   message["report"]["observed_class"] = nullptr;
   EXPECT_EQ(std::get<RunDone>(decode_from_worker(message.dump())).report.observed, std::nullopt);
+}
+
+TEST(Protocol, refuses_slices_of_groups_that_are_no_numbers) {
+  auto message = nlohmann::json::parse(encode(RunDone{1, full_report()}));
+  nlohmann::json& slices = message["report"]["rounding"]["group_slices"];
+  for (const char* wrong : {"4", "[1,\"4\"]", "[-1]", "[1.5]", "[4294967296]", "{}", "null"}) {
+    slices = nlohmann::json::parse(wrong);
+    EXPECT_THROW((void)decode_from_worker(message.dump()), ProtocolError) << wrong;
+  }
 }
 
 TEST(Protocol, refuses_an_unknown_conversion) {
