@@ -24,15 +24,16 @@ struct Amax {
   std::string_view port;
   double rounding = 0;  ///< a part of itself that it may be off by
   double expected = 0, got = 0;
-  double most = 0;    ///< that it may be: the device's own numbers say so of o_amax
-  double padded = 0;  ///< that of padding alone
-  double reach = 0;   ///< what padding may come to, as far as anyone can tell; 0 if its weights are known
+  double most = 0;         ///< that it may be: the device's own numbers say so of o_amax
+  double padded = 0;       ///< that of padding alone
+  bool is_known = true;    ///< what padding comes to; not of scores that are too large to tell keys apart
+  bool is_stored = false;  ///< it has the code of the largest output that the device left in padding
 
   [[nodiscard]] bool is_too_large() const noexcept { return got > most; }
   /// The part of the gap that padding closes, 0 if there is none.
   [[nodiscard]] double share() const noexcept {
-    if (is_too_large() && got <= reach) {
-      return 1;
+    if (!is_known) {
+      return is_too_large() && is_stored ? 1 : 0;
     }
     const double left = std::max(0.0, std::fabs(got - padded) - rounding * padded);
     const bool may_close = is_too_large() && std::fmin(got, padded) > expected;
@@ -169,48 +170,62 @@ double padded_output(const AttentionProblem& problem, const Tiles& tiles, const 
   return most;
 }
 
-/// The largest number of any value that padding sees, times the weight that its largest score may have got when it was rounded to
-/// FP32, multiplied by log2(e) and rounded again, at most e^2; 0 where these move no weight by a tenth.
-double padded_reach(const op::FindingRequest& request, const AttentionProblem& problem, const Tiles& tiles,
-                    const op::Values& values) {
+/// Whether padding's scores are so large that their roundings to FP32, once more after log2(e), move weights by a tenth.
+bool has_vague_weights(const AttentionProblem& problem, const Tiles& tiles, const op::Values& values) {
   constexpr double kRounded = 0x1p-23;  // half an ulp, twice
   constexpr double kMoved = 0.1;
-  constexpr double kMost = 2;  // further, any amax would be explained
   const std::span<const double> scores = output_of(values, "max_logit");
   double moved = 0;
   for_each_padded(problem, tiles, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     const std::size_t at = element_at(op::statistic_place(problem.params(), batch, head), i);
     moved = std::isfinite(scores[at]) ? std::fmax(moved, std::fabs(scores[at]) * kRounded) : moved;
   });
-  const auto v = std::ranges::find(request.inputs, "v", &op::Operand::port);
-  const std::span<const double> all(v->data, v->elements());
-  return moved < kMoved ? 0 : largest_magnitude(all) * problem.value_scale() * std::exp(std::fmin(moved, kMost));
+  return moved >= kMoved;
 }
 
-/// The largest number that can have become the largest code of o, but for padding.
-double largest_stored(const op::Delivered& o, const AttentionProblem& problem) {
+/// The largest number that the device stored as an output of some queries of each sequence, and half an ulp of it.
+struct LargestStored {
+  double value = 0, half_ulp = 0;
+};
+
+/// Of the queries [begin(lengths), end(lengths)) of each head.
+template <class Begin, class End>
+LargestStored largest_stored(const op::Delivered& o, const AttentionProblem& problem, const Begin& begin,
+                             const End& end) {
   const op::AttentionParams& p = problem.params();
   const std::int64_t channels = p.value_channels();
   double most = 0;
   for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
     const op::HeadPlace place = op::head_place(p, op::Side::queries, head / p.heads, head % p.heads, channels);
-    for (std::int64_t i = 0; i < problem.lengths(head / p.heads).queries; ++i) {
+    const Lengths lengths = problem.lengths(head / p.heads);
+    for (std::int64_t i = begin(lengths); i < end(lengths); ++i) {
       const auto row = o.value.subspan(element_at(place, i), static_cast<std::size_t>(channels));
       most = std::fmax(most, largest_magnitude(row));
     }
   }
-  return most + core::ulp(most * o.scale, o.dtype) / o.scale / 2;
+  return {most, core::ulp(most * o.scale, o.dtype) / o.scale / 2};
+}
+
+/// What may be the amax of the codes that were stored, and whether it is that of padding's.
+void compare_with_stored(const op::Delivered& o, const AttentionProblem& problem, Amax& amax) {
+  const std::int64_t all = problem.params().sq;
+  const LargestStored judged = largest_stored(
+      o, problem, [](const Lengths&) { return std::int64_t{0}; }, [](const Lengths& of) { return of.queries; });
+  const LargestStored padded = largest_stored(o, problem, &first_padded, [all](const Lengths&) { return all; });
+  amax.most = judged.value + judged.half_ulp;
+  amax.is_stored = std::fabs(amax.got - padded.value) <= padded.half_ulp;
 }
 
 /// What blocks of these keys leave in both amaxes.
 void weigh_padding(const op::FindingRequest& request, const AttentionProblem& problem, const Blocks& blocks,
                    Amax& weights, Amax& outputs) {
-  weights.padded = outputs.padded = outputs.reach = 0;
+  weights.padded = outputs.padded = 0;
+  outputs.is_known = true;
   for (const Tiles& tiles : tiles_of(problem.params(), blocks)) {
     const op::Values values = with_padding(request, problem, tiles.blocks);
     weights.padded = std::fmax(weights.padded, padded_weight(problem, tiles, values));
     outputs.padded = std::fmax(outputs.padded, padded_output(problem, tiles, values));
-    outputs.reach = std::fmax(outputs.reach, padded_reach(request, problem, tiles, values));
+    outputs.is_known = outputs.is_known && !has_vague_weights(problem, tiles, values);
   }
 }
 
@@ -235,7 +250,7 @@ void explain_padded_amax(const op::FindingRequest& request, const AttentionProbl
   }
   const auto o = std::ranges::find(request.outputs, "o", &op::Delivered::port);
   if (o != request.outputs.end() && core::is_fp8(o->dtype)) {
-    all[1].most = largest_stored(*o, problem);
+    compare_with_stored(*o, problem, all[1]);
   }
   if (std::ranges::none_of(all, &Amax::is_too_large) || !request.sample->all()) {
     return;

@@ -14,7 +14,7 @@ namespace numcheck::reference {
 /// these blocks that end before the queries' tile. Adds a finding for s_amax and for o_amax where one of these closes the gap
 /// between what is expected and what was delivered: the share is 1 - |got - with padding| / (got - expected). An o_amax is too
 /// large if it is beyond what was stored. Scores of 10^6 and more err by parts of 1 in FP32, so that nobody can tell which keys
-/// padding weighs: there, o_amax is explained by whatever the largest value and the error of a weight can come to.
+/// padding weighs: there, o_amax is explained if it has the code of the largest output that the device left in padding.
 void explain_padded_amax(const op::FindingRequest& request, const AttentionProblem& problem,
                          std::vector<op::Finding>& findings);
 

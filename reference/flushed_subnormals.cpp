@@ -26,18 +26,24 @@ double rounding(double magnitude, const op::Delivered& output) {
   return rounds ? core::ulp(magnitude * output.scale, output.dtype) / output.scale / 2 : 0;
 }
 
-/// Whether flushes that may take `lost` from y account for what was `got` instead, which is off by more than it may be: by about as
-/// much as they may take, because a result that is off by little where they may take much has another cause; of sums of subnormal
-/// numbers, by any part of it. Where they may leave anything, that is y itself, and a zero for a subnormal y needs no more.
+/// Whether flushes that may take `lost` from y account for what was `got` instead, which is off by more than it may be: by all that
+/// they may take, because a result that is off by a part of it has another cause, or terms of it that cancel, which flushed inputs
+/// show; of sums of subnormal numbers, by any part of it, but not so that all of y, and more, is taken. Where they may leave anything,
+/// that is y itself, and a zero for a subnormal y needs no more.
 bool accounts(double got, double allowed, double lost, double y) {
-  constexpr double kLeast = 1.0 / 16;  // of what is lost: terms may cancel, and not all need be flushed
+  constexpr double kLeast = 63.0 / 64;  // of what is lost
+  constexpr double kOfY = 1 + 0x1p-10;
   constexpr double kTiny = 0x1p-100;
   if (got == 0 && std::fabs(y) < tolerance::kMayFlush) {
     return true;
   }
   const double off = std::fabs(got - y);
   const double taken = lost < TrackedOutput::kMaxBound ? lost : std::max(std::fabs(y), tolerance::kMayFlush);
-  return off <= allowed + taken && (taken < kTiny || off + allowed >= kLeast * taken);
+  if (taken < kTiny) {
+    const bool turns = got != 0 && std::signbit(got) != std::signbit(y) && taken <= kOfY * std::fabs(y);
+    return off <= allowed + taken && !turns;
+  }
+  return off <= allowed + taken && off + allowed >= kLeast * taken;
 }
 
 /// Null if there is none.
@@ -50,8 +56,34 @@ struct Count {
   double wrong = 0, explained = 0;
 };
 
+/// Numbers that no flush touches: whether they are as far off as they may be, all together, so that nothing else is wrong with them.
+class Untouched {
+ public:
+  /// `deviation` is predicted of got - y.
+  void add(double got, double y, double deviation) {
+    if (y == 0 || !(deviation > 0)) {
+      return;
+    }
+    const double weight = 1 / (deviation * deviation), off = got - y;
+    errors_ += weight * off * off;
+    along_ += weight * off * y;
+    signal_ += weight * y * y;
+    count_ += 1;
+  }
+  [[nodiscard]] bool are_right() const {
+    constexpr double kFewest = 16, kMostRms = 2.5, kErrors = 8;
+    constexpr double kAlike = 0x1p-22;  // of statistics that a row, or all rows, share
+    return count_ < kFewest || (errors_ <= kMostRms * kMostRms * count_ &&
+                                std::fabs(along_) <= std::max(kErrors * std::sqrt(signal_), kAlike * signal_));
+  }
+
+ private:
+  double errors_ = 0, along_ = 0, signal_ = 0, count_ = 0;
+};
+
 struct Counts {
   Count numbers, pattern;
+  bool others_are_right = true;  ///< numbers that no flush touches
 };
 
 /// Inputs with zeros for their subnormal numbers. Those without any are views of what is given.
@@ -105,6 +137,7 @@ bool is_of_flushed(double got, std::size_t at, const Views& views, const op::Del
 Counts count(const op::Delivered& output, const Views& views) {
   const op::OutputValues &expected = views.expected, &flushed = views.lost;
   Counts counts;
+  Untouched untouched;
   for (std::size_t at = 0; at < output.value.size(); ++at) {
     const double got = output.value[at], y = expected.value[at];
     const auto bound = static_cast<double>(expected.magnitude[at]);
@@ -123,8 +156,15 @@ Counts count(const op::Delivered& output, const Views& views) {
       counts.numbers.wrong += wrong ? 1 : 0;
       const bool explained = wrong && (accounts(got, most, lost, y) || is_of_flushed(got, at, views, output));
       counts.numbers.explained += explained ? 1 : 0;
+      if (lost == 0 && wrong) {
+        counts.others_are_right = counts.others_are_right && explained;
+      } else if (lost == 0) {
+        const double deviation = expected.deviation[at];
+        untouched.add(got, y, std::hypot(deviation, rounding(std::fabs(y), output) / std::sqrt(3.0)));
+      }
     }
   }
+  counts.others_are_right = counts.others_are_right && untouched.are_right();
   return counts;
 }
 
@@ -155,7 +195,9 @@ void explain_flushes(const op::FindingRequest& request, op::Values (*values)(con
                                          "subnormal numbers are taken for zero", "what is wrong", about));
       }
     };
-    add(counts.numbers, op::Finding::About::numbers);
+    if (counts.others_are_right) {
+      add(counts.numbers, op::Finding::About::numbers);
+    }
     add(counts.pattern, op::Finding::About::pattern);
   }
 }

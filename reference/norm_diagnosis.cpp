@@ -28,7 +28,7 @@ std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
   const double of_zero = row_rsigma(0.0, epsilon_of(op::from_params<op::LayernormFwdParams>(*request.params)));
   double wrong = 0, infinite = 0, lone = 0;
   for (std::size_t i = 0; i < rows; ++i) {
-    if (std::isnan(got->value[i]) != std::isnan(expected->value[i])) {
+    if (are_other_kinds(got->value[i], expected->value[i])) {
       wrong += 1;
       infinite += got->value[i] == 0 && has_only_infinities({x.data + i * columns, columns}) ? 1 : 0;
       lone += columns == 1 && std::fabs(got->value[i] - of_zero) <= kRoundings * of_zero ? 1 : 0;
@@ -63,7 +63,7 @@ std::vector<op::Finding> diagnose_rmsnorm(const op::FindingRequest& request) {
                         std::ranges::all_of(row, [](double value) { return std::isnan(value); });
       for (std::size_t j = 0; j < width; ++j) {
         const double y = expected->value[i * width + j];
-        const bool broken = std::isfinite(y) != std::isfinite(row[j]) || std::isnan(y) != std::isnan(row[j]);
+        const bool broken = are_other_kinds(y, row[j]);
         wrong += broken ? 1 : 0;
         explained += broken && lost ? 1 : 0;
       }
@@ -93,7 +93,7 @@ void explain_cubes(const op::FindingRequest& request, std::vector<op::Finding>& 
     const bool overflows = std::isfinite(r) && !std::isfinite(r * r * r);
     for (std::size_t at = i * columns; at < (i + 1) * columns; ++at) {
       const bool broken = std::isfinite(expected->value[at]) && !std::isfinite(got->value[at]);
-      wrong += broken || std::isfinite(expected->value[at]) != std::isfinite(got->value[at]) ? 1 : 0;
+      wrong += are_other_kinds(expected->value[at], got->value[at]) ? 1 : 0;
       explained += broken && overflows ? 1 : 0;
     }
   }

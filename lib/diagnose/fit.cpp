@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "diagnose/fit_groups.hpp"
 #include "diagnose/shape_probe.hpp"
 #include "diagnose/size_equations.hpp"
+#include "op/grouped_gemm.hpp"
 #include "plan/reporter.hpp"
 
 namespace numcheck::diagnose {
@@ -195,12 +197,25 @@ class Fitter {
 }  // namespace
 
 bool may_have_port(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen, std::string_view name) {
-  return Fitter(op, mode, chosen, {}).may_have(name);
+  if (&op != &op::grouped_gemm()) {
+    return Fitter(op, mode, chosen, {}).may_have(name);
+  }
+  const std::optional<ChosenParams> with_group = chosen_with_group(chosen, name);
+  return with_group.has_value() && Fitter(op, mode, *with_group, {}).may_have(name);
 }
 
 Fit fit_params(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen,
                std::span<const TensorShape> shapes) {
-  return Fitter(op, mode, chosen, shapes).fit();
+  if (&op != &op::grouped_gemm() || !has_sizes_to_find(chosen)) {
+    return Fitter(op, mode, chosen, shapes).fit();
+  }
+  GroupSizes found = fit_group_sizes(mode, chosen, shapes);
+  if (!found.mistakes.empty()) {
+    return {.params = {}, .notes = {}, .mistakes = std::move(found.mistakes)};
+  }
+  Fit fit = Fitter(op, mode, found.chosen, shapes).fit();
+  fit.notes.insert(fit.notes.begin(), found.notes.begin(), found.notes.end());
+  return fit;
 }
 
 }  // namespace numcheck::diagnose

@@ -39,6 +39,7 @@ struct Fit {
 ///  * sizes, by comparing the shapes with those of the ports. A port's dimension must be a product of sizes and a
 ///    constant; other dimensions are only checked
 ///  * switches that only exchange dimensions (trans_a, trans_b), if nothing fits without them
+///  * of grouped_gemm the lists of sizes, from each group's tensors
 [[nodiscard]] Fit fit_params(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen,
                              std::span<const TensorShape> shapes);
 

@@ -10,7 +10,7 @@
 
 #include "diagnose/hypothesis.hpp"
 #include "op/field.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -77,7 +77,7 @@ bool is_like(const Evidence& evidence, double (*f)(double)) {
 
 std::vector<Hypothesis> fused_functions(const Evidence& evidence) {
   const Subject& subject = evidence.subject;
-  if (subject.c.op != &op::gemm() || evidence.port != "d") {
+  if (!op::product_behind(*subject.c.op, subject.c.params, evidence.port).has_value()) {
     return {};
   }
   Trial plain = as_declared(subject);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
-#include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -63,17 +64,18 @@ prepare::SharedDoubles transformed(const op::Port& port, const core::Buffer<doub
 
 std::vector<Hypothesis> one_operand(const Evidence& evidence) {
   const Subject& subject = evidence.subject;
-  if (subject.c.op != &op::gemm() || subject.c.mode->scaled) {
+  const std::optional<op::Product> product = op::product_behind(*subject.c.op, subject.c.params, evidence.port);
+  if (!product.has_value() || subject.c.mode->scaled) {
     return {};
   }
-  const auto p = op::from_params<op::GemmParams>(subject.c.params);
+  const op::GemmParams& p = product->params;
   if (p.k == 0 || p.k % static_cast<std::int64_t>(kBlock) != 0) {
     return {};
   }
   std::vector<Hypothesis> all;
   for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
-    const bool is_a = port.name == "a";
-    if ((!is_a && port.name != "b") || !subject.inputs.has(port)) {
+    const bool is_a = port.name == product->a;
+    if ((!is_a && port.name != product->b) || !subject.inputs.has(port)) {
       continue;
     }
     Trial trial = as_declared(subject);
@@ -82,7 +84,7 @@ std::vector<Hypothesis> one_operand(const Evidence& evidence) {
     all.push_back({fmt::format("{}_hadamard_transformed", port.name),
                    {},
                    fmt::format("{} was Hadamard-transformed along k, 16 elements at a time, and {} was not", port.name,
-                               is_a ? "b" : "a"),
+                               is_a ? product->b : product->a),
                    "Transform both operands of the product, as NVFP4's recipe does for weight gradients, or neither.",
                    std::move(trial)});
   }

@@ -108,6 +108,9 @@ Ran ran_from_json(const nlohmann::json& object) {
       }
     }
     return ran;
+  } catch (const nlohmann::json::exception&) {
+    throw core::UsageError(
+        "the file's text \"ran\" is not what run --keep-tensors writes: it lacks a part, or has one of another kind");
   } catch (const std::exception& error) {
     throw core::UsageError(
         fmt::format("the file's text \"ran\" is not what run --keep-tensors writes: {}", error.what()));

@@ -231,12 +231,17 @@ std::string_view name_in_group(std::string_view port, std::size_t group) {
   return found->second;
 }
 
-GroupPort group_port(std::string_view name) {
+std::optional<GroupPort> find_group_port(std::string_view name) {
   const auto found = all_names().ports_.find(name);
-  if (found == all_names().ports_.end()) {
+  return found == all_names().ports_.end() ? std::nullopt : std::optional(found->second);
+}
+
+GroupPort group_port(std::string_view name) {
+  const std::optional<GroupPort> found = find_group_port(name);
+  if (!found.has_value()) {
     throw core::InternalError(fmt::format("grouped_gemm has no port {}", name));
   }
-  return found->second;
+  return *found;
 }
 
 std::vector<Port> ports_of_group(std::span<const Port> ports, std::size_t group) {

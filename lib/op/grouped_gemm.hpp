@@ -87,6 +87,9 @@ struct GroupPort {
   std::size_t group = 0;
 };
 
+/// Nothing for names that no group's port has.
+[[nodiscard]] std::optional<GroupPort> find_group_port(std::string_view name);
+
 /// The inverse of name_in_group().
 [[nodiscard]] GroupPort group_port(std::string_view name);
 

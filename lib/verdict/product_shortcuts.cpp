@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,17 @@ struct Rest {
   }
 };
 
+/// Of what is declared, what the product can have done: files of tensors that somebody kept may say more.
+model::DeclaredRounding possible(model::DeclaredRounding declared, const std::optional<op::Product>& product) {
+  if (product.has_value()) {
+    const op::GemmParams& p = product->params;
+    declared.in_place = declared.in_place && p.beta != 0;
+    declared.bias = declared.bias && p.bias;
+    declared.gelu = declared.gelu && p.epilogue == "gelu";
+  }
+  return declared;
+}
+
 std::string_view epilogue_name(const model::DeclaredRounding& declared) {
   return !declared.gelu ? "bias" : declared.bias ? "bias and gelu" : "gelu";
 }
@@ -81,7 +93,7 @@ ModelTransform rounded_part(double steepness, const Rest& rest, double spread, d
 
 }  // namespace
 
-Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const EvaluationContext& context,
+Shortcuts product_shortcuts(const model::DeclaredRounding& of_run, const EvaluationContext& context,
                             const op::Port& port) {
   const core::Dtype format = port.dtype;
   const std::string_view name = core::dtype_info(format).name;
@@ -89,6 +101,7 @@ Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const Evalu
   const op::Op& op = *context.prepared->c->op;
   const std::vector<op::Operand> operands = op::operands_behind(op, context.prepared->rounding->operands, port.name);
   const std::optional<op::Product> product = op::product_behind(op, context.group->params, port.name);
+  const model::DeclaredRounding declared = possible(of_run, product);
   const double beta = product.has_value() ? product->params.beta : 0;
   const double steepness = declared.gelu ? tolerance::kGeluSteepness : 1;
   const std::span<const double> expected = expected_values(context, port).value.span();

@@ -31,7 +31,7 @@ struct Shortcuts {
 
 /// Of an output of `gemm` or `grouped_gemm`. Besides the product itself, the bias is rounded early if C is added in place, and C if
 /// the epilogue is a separate kernel.
-[[nodiscard]] Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const EvaluationContext& context,
+[[nodiscard]] Shortcuts product_shortcuts(const model::DeclaredRounding& of_run, const EvaluationContext& context,
                                           const op::Port& port);
 
 }  // namespace numcheck::verdict

@@ -226,6 +226,13 @@ TEST(Shortcuts, of_relu_alone_excuse_nothing) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {}}).status, verdict::Status::fail);
 }
 
+// As the text of a file of tensors may have it.
+TEST(Shortcuts, that_a_product_cannot_have_taken_excuse_nothing) {
+  EXPECT_EQ(run({"fp32", product(8), "perturb_noise=3e-6", {.gelu = true}}).status, verdict::Status::fail);
+  EXPECT_EQ(run({"bf16", product(64), "double_rounded_output", {.bias = true, .gelu = true}}).status,
+            verdict::Status::fail);
+}
+
 TEST(Shortcuts, may_come_together) {
   op::GemmParams p = product(64);
   p.beta = 1;

@@ -49,8 +49,7 @@ TEST(AttentionPaddedAmax, an_amax_that_counts_padding_may_be_off_by_what_rounded
   EXPECT_LT(share_at(high * 1.1), 0.95) << "more than padding has";
 }
 
-TEST(AttentionPaddedAmax,
-     an_amax_that_counts_padding_is_within_its_reach_where_scores_are_too_large_to_tell_keys_apart) {
+TEST(AttentionPaddedAmax, an_amax_that_counts_padding_is_that_of_stored_padding_where_scores_are_too_large) {
   op::AttentionParams p;
   p.sq = 512;
   p.sk = 512;
@@ -59,19 +58,20 @@ TEST(AttentionPaddedAmax,
   p.mask = "padding";
   DeviceRun run(op::attention_fwd(), attention_fwd_reference(), p, "fp8_hybrid", 0.5);
   const double expected = run.largest_expected("o");
-  const auto share_at = [&](double ratio) {
+  const auto share_at = [&](double ratio, double padding) {
     run["o_amax"] = {expected * ratio};
+    run["o"].back() = expected * padding;  // the last query is padding
     return run.share("o_amax", kPadding, About::numbers);
   };
-  EXPECT_EQ(share_at(1.1), 1) << "between two values, as no weight is known";
-  EXPECT_EQ(share_at(1), 0) << "right";
-  EXPECT_LT(share_at(1e6), 0.95) << "more than any weight makes of any value";
+  EXPECT_EQ(share_at(1.1, 1.12), 1) << "of the same code";
+  EXPECT_EQ(share_at(1.1, 1.5), 0) << "of another one";
+  EXPECT_EQ(share_at(1.1, 0.5), 0);
+  EXPECT_EQ(share_at(1, 1.5), 0) << "right";
   for (double& stored : run["o"]) {
     stored = std::clamp(stored, -0.75 * expected, 0.75 * expected);
   }
-  run["o"].back() = expected;  // the last query is padding
-  EXPECT_EQ(share_at(0.9), 1) << "beyond what was stored but for padding, if not what is expected";
-  EXPECT_EQ(share_at(0.75), 0) << "what was stored";
+  EXPECT_EQ(share_at(0.9, 0.9), 1) << "beyond what was stored but for padding, if not what is expected";
+  EXPECT_EQ(share_at(0.75, 0.9), 0) << "what was stored";
 }
 
 }  // namespace

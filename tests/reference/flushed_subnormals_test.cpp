@@ -63,6 +63,8 @@ TEST(FlushedSubnormals, explain_zeros_of_inputs_and_results) {
 
 TEST(FlushedSubnormals, explain_nothing_else) {
   const std::vector<double> large = {1, 1, 0x1p120, 0x1p120, 1};
+  EXPECT_EQ(found(large, {1, 2, 0, 0, 3 + 0x1p-10}), "") << "a number that no flush touches";
+  EXPECT_EQ(found(large, {1, 2, 0x1p-11, 0, 3}), "") << "half of what a flush takes, from an ordinary number";
   EXPECT_EQ(found(large, {1, 2, 0x1p-10, -0x1p-10, 3}), "") << "nothing is wrong";
   EXPECT_EQ(found(large, {1, 2, 0, 0, 0}), "") << "a third of what is wrong is a zero for a normal number";
   EXPECT_EQ(found(large, {1, 2, 1, 1, 3}), "") << "other numbers";

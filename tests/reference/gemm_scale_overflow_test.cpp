@@ -45,19 +45,23 @@ struct Extremes {
             scales("b_scale_inv", b_scales)};
   }
 
-  /// The share that the cause explains if that element is `got`, and the others are right; 0 if it is not named.
-  [[nodiscard]] double share(std::size_t element, double got) const {
+  /// The share that a cause explains if elements are changed, and the others are right; 0 if it is not named.
+  template <class Change>
+  [[nodiscard]] double share_of(const op::KnownCause& cause, const Change& change) const {
     const op::Params typed = op::to_params(params);
     const std::vector<op::Operand> operands = inputs();
     const op::Values expected = gemm_reference().values({.params = &typed, .inputs = operands});
     std::vector<double> delivered(expected.outputs[0].value.span().begin(), expected.outputs[0].value.span().end());
-    delivered[element] = got;
+    change(delivered);
     const std::vector<op::Delivered> outputs = {{.port = "d", .value = delivered}};
     const op::Sample all;
     const auto findings = gemm_reference().diagnose({&typed, operands, &expected, outputs, &all});
-    const auto found = std::ranges::find(findings, op::kScaleOverflow.name, &op::Finding::name);
+    const auto found = std::ranges::find(findings, cause.name, &op::Finding::name);
     EXPECT_TRUE(found == findings.end() || found->about == op::Finding::About::pattern);
     return found == findings.end() ? 0 : found->measured;
+  }
+  [[nodiscard]] double share(std::size_t element, double got) const {
+    return share_of(op::kScaleOverflow, [&](std::vector<double>& d) { d[element] = got; });
   }
 
   op::GemmParams params;
@@ -67,7 +71,12 @@ struct Extremes {
 TEST(GemmScaleOverflow, is_named_where_a_scale_leaves_a_sum_no_room) {
   for (const char* scaling : {"outer_vector", "1x128_1x128"}) {
     EXPECT_EQ(Extremes(scaling).share(0, kInfinity), 1) << scaling;
-    EXPECT_EQ(Extremes(scaling, "gelu").share(0, kNan), 1) << scaling << ": gelu(-infinity)";
+    Extremes negative(scaling, "gelu");
+    std::ranges::fill(negative.a, -4);
+    EXPECT_EQ(negative.share(0, kNan), 1) << scaling << ": gelu(-infinity)";
+    EXPECT_EQ(negative.share(0, kInfinity), 0) << scaling;
+    EXPECT_EQ(Extremes(scaling).share(0, -kInfinity), 0) << scaling << ": the sum is positive";
+    EXPECT_EQ(Extremes(scaling).share(0, kNan), 0) << scaling << ": nothing makes NaN of it";
     EXPECT_EQ(Extremes(scaling).share(3, kInfinity), 0) << scaling << ": its scales are 1";
     EXPECT_EQ(Extremes(scaling).share(0, 7), 0) << scaling << ": a number";
   }
@@ -80,6 +89,41 @@ TEST(GemmScaleOverflow, is_named_where_a_scale_leaves_a_sum_no_room) {
 TEST(GemmScaleOverflow, is_no_cause_of_operands_with_one_scale) {
   Extremes tensor("tensor");
   EXPECT_EQ(tensor.share(0, kInfinity), 0);
+}
+
+// One of four elements overflows between its scales.
+TEST(GemmScaleOverflow, explains_no_others_beside_it) {
+  const Extremes p("outer_vector");
+  const auto change = [](double got) {
+    return [got](std::vector<double>& d) {
+      std::ranges::fill(d, got);
+      d[0] = kInfinity;
+    };
+  };
+  EXPECT_EQ(p.share_of(op::kScaleOverflow, change(kNan)), 0);
+  EXPECT_EQ(p.share_of(op::kScaleOverflow, change(kInfinity)), 0);
+}
+
+// Sums of 2^17 and -2^17 in FP16, of which gelu leaves infinity and NaN.
+TEST(GemmScaleOverflow, of_gelu_explains_nan_of_negative_sums_only) {
+  Extremes p("tensor", "gelu");
+  std::ranges::fill(p.b, 0x1p9);
+  std::fill(p.a.begin(), p.a.begin() + 132, -0x1p9);
+  std::fill(p.a.begin() + 132, p.a.end(), 0x1p9);
+  const auto share = [&p](double first, double last) {
+    const op::Params typed = op::to_params(p.params);
+    const std::vector<op::Operand> operands = p.inputs();
+    const op::Values expected = gemm_reference().values({.params = &typed, .inputs = operands});
+    const std::vector<double> delivered = {first, first, last, last};
+    const std::vector<op::Delivered> outputs = {{.port = "d", .value = delivered, .dtype = core::Dtype::fp16}};
+    const op::Sample all;
+    const auto findings = gemm_reference().diagnose({&typed, operands, &expected, outputs, &all});
+    const auto found = std::ranges::find(findings, op::kGeluOverflow.name, &op::Finding::name);
+    return found == findings.end() ? 0 : found->measured;
+  };
+  EXPECT_EQ(share(kNan, kInfinity), 1);
+  EXPECT_EQ(share(kInfinity, kInfinity), 0) << "infinities of negative sums";
+  EXPECT_EQ(share(kNan, -kInfinity), 0) << "half of what is wrong";
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ TEST(NormDiagnosis, names_nothing_else) {
   EXPECT_EQ(cause_of({1, kNan, 2}), "") << "not 0";
   EXPECT_EQ(cause_of({0, 0, 2}), "") << "only half of what is wrong";
   EXPECT_EQ(cause_of({0, kNan, kNan}), "") << "a row of finite numbers";
+  EXPECT_EQ(cause_of({0, kNan, kInfinity}), "") << "the same";
 }
 
 /// Of RMSNorm's y and rsigma where the first of two rows has infinities.

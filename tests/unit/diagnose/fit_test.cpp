@@ -6,6 +6,7 @@
 
 #include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
+#include "op/grouped_gemm.hpp"
 #include "op/layernorm_fwd.hpp"
 #include "op/softmax_fwd.hpp"
 
@@ -56,6 +57,38 @@ TEST(Fit, products_that_are_never_batched_are_told_from_their_matrices) {
   EXPECT_EQ(p.k, 264);
   EXPECT_EQ(p.batch, 1);
   EXPECT_TRUE(may_have_port(op::gemm(), mode, blocks, "a_scale_inv"));
+}
+
+TEST(Fit, sizes_of_groups_come_from_the_tensors_of_each) {
+  const op::Mode& mode = *op::find_mode("bf16");
+  const std::vector<TensorShape> shapes = {{"a0", {96, 56}}, {"b0", {72, 56}}, {"d0", {96, 72}},
+                                           {"a1", {8, 8}},   {"b1", {8, 8}},   {"d1", {8, 8}},
+                                           {"a2", {0, 4}},   {"b2", {48, 4}},  {"d2", {0, 48}}};
+  const Fit fit = fit_params(op::grouped_gemm(), mode, {}, shapes);
+  ASSERT_THAT(fit.mistakes, IsEmpty());
+  const auto p = op::from_params<op::GroupedGemmParams>(fit.params);
+  EXPECT_EQ(p.m, "96+8+0");
+  EXPECT_EQ(p.n, "72+8+48");
+  EXPECT_EQ(p.k, "56+8+4");
+  EXPECT_TRUE(p.trans_b) << "in all groups, as the first one shows";
+  EXPECT_FALSE(p.trans_a);
+  EXPECT_THAT(fit.notes, ElementsAre("group_m = 96+8+0", "group_n = 72+8+48", "group_k = 56+8+4", "trans_b = true"));
+  EXPECT_THAT(fit_params(op::grouped_gemm(), mode, {{"trans_b", false}}, shapes).mistakes,
+              ElementsAre(HasSubstr("group 0: b has 72 rows")));
+  EXPECT_THAT(fit_params(op::grouped_gemm(), mode, {{"group_k", std::string("56+8+4")}}, shapes).mistakes,
+              testing::Not(IsEmpty()))
+      << "of sizes of which some are chosen, all must be";
+}
+
+TEST(Fit, groups_have_ports_as_far_as_there_may_be_groups) {
+  const op::Mode& mode = *op::find_mode("bf16");
+  for (const char* port : {"a0", "b63", "c7", "bias12", "d1"}) {
+    EXPECT_TRUE(may_have_port(op::grouped_gemm(), mode, {}, port)) << port;
+  }
+  for (const char* port : {"a", "a64", "x1", "", "a0_scale_inv"}) {
+    EXPECT_FALSE(may_have_port(op::grouped_gemm(), mode, {}, port)) << port;
+  }
+  EXPECT_TRUE(may_have_port(op::grouped_gemm(), *op::find_mode("fp8_e4m3"), {}, "a5_scale_inv"));
 }
 
 TEST(Fit, what_is_chosen_stays) {
