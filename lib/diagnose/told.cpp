@@ -80,7 +80,9 @@ void add_findings(const verdict::OutputResult& output, double least, bool only_r
     if (finding.name == op::kRangeOfK.name) {
       continue;  // another row says it, and is judged
     }
-    const bool is_share = is_rounding || (!finding.cause.empty() && !only_roundings);
+    // Why elements are NaN or infinite says more than that they all are.
+    const bool is_told = is_rounding || finding.about == op::Finding::About::pattern || !only_roundings;
+    const bool is_share = is_rounding || (!finding.cause.empty() && is_told);
     const op::KnownCause* known = op::find_known_cause(finding.name);
     if (is_share && finding.measured >= least) {
       diagnosis.passing.push_back({.name = finding.name,

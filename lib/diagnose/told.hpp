@@ -27,7 +27,7 @@ void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagn
 void add_block(const verdict::OutputResult& output, Diagnosis& diagnosis);
 
 /// The op's own diagnoses, which name a cause and measure what it explains, of at least that share. `only_roundings`: those of
-/// partial results.
+/// partial results, and why elements are NaN or infinite.
 void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis);
 
 }  // namespace numcheck::diagnose

@@ -34,6 +34,26 @@ class DiagnoseKept(CliTest):
         self.assertIn('"causes"', answers[0])
         self.assertEqual(*answers)
 
+    def test_why_elements_are_nan_says_more_than_that_they_are(self):
+        def tensors(name, **params):
+            case = {"op": "gemm", "mode": "fp16", "params": {"m": 48, "n": 40, "k": 64, **params}, "inputs": {"distribution": "normal", "sigma": 128}}
+            self.run_cli("run", self.plan(case=case), *SIM, "--no-save", "--keep-tensors", name)
+            path = next((self.folder / name).iterdir())
+            data = path.read_bytes()
+            size = struct.unpack("<Q", data[:8])[0]
+            begin, end = json.loads(data[8 : 8 + size])["d"]["data_offsets"]
+            return path, data, 8 + size + begin, 8 + size + end
+
+        _, data, begin, end = tensors("sums", output="fp32")
+        sums = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
+        path, data, begin, end = tensors("gelu", epilogue="gelu")
+        stored = struct.unpack(f"<{(end - begin) // 2}H", data[begin:end])
+        stored = [0x7FFF if z < -65520 else bits for z, bits in zip(sums, stored)]
+        self.assertGreater(stored.count(0x7FFF), 100)
+        path.write_bytes(data[:begin] + struct.pack(f"<{len(stored)}H", *stored) + data[end:])
+        done = self.run_cli("diagnose", "--tensors", path, "--effort", "quick", code=1)
+        self.assertIn("sums below the smallest fp16 number become NaN in gelu", done.stdout)
+
     def test_a_share_is_said_though_no_bits_are_equal(self):
         file = self.kept("tf32_silently", {"op": "gemm", "mode": "fp32", "params": {"m": 8, "n": 4, "k": 4096}})
         done = self.run_cli("diagnose", "--tensors", file, *SIM, code=1)
