@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -161,18 +162,6 @@ void multiply(const Context& context, const op::GroupedGemmParams& p, Lists& lis
   throw;
 }
 
-/// The library calls cuBLASLt once for each group that is in the lists, in their order.
-Shown shown_of_groups(const MatmulCalls::Algorithms& calls, const std::vector<op::GemmParams>& products) {
-  Shown shown = shown_by(calls);
-  if (static_cast<std::size_t>(std::ranges::count_if(products, has_outputs)) == calls.size()) {
-    auto call = calls.begin();
-    for (const op::GemmParams& product : products) {
-      shown.group_slices.push_back(has_outputs(product) ? call++->rounding.slices : 1);
-    }
-  }
-  return shown;
-}
-
 Algorithm grouped_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GroupedGemmParams>(call.c->params);
   const std::vector<op::GemmParams> products = op::products_of(p);
@@ -205,7 +194,9 @@ Algorithm grouped_algorithm(const Context& context, const Call& call) {
                              multiply(context, p, launch.lists, split);
                            });
                          }};
-  algorithm.shown = [calls, products] { return shown_of_groups(*calls, products); };
+  std::vector<bool> multiplied;
+  std::ranges::transform(products, std::back_inserter(multiplied), has_outputs);
+  algorithm.shown = [calls, multiplied] { return shown_by(*calls, multiplied); };
   add_product_options(products.front(), algorithm);
   return algorithm;
 }

@@ -64,6 +64,17 @@ Shown shown_by(const MatmulCalls::Algorithms& algorithms) {
   return shown;
 }
 
+Shown shown_by(const MatmulCalls::Algorithms& algorithms, const std::vector<bool>& multiplied) {
+  Shown shown = shown_by(algorithms);
+  if (std::cmp_equal(std::ranges::count(multiplied, true), algorithms.size())) {
+    auto call = algorithms.begin();
+    for (const bool has_call : multiplied) {
+      shown.group_slices.push_back(has_call ? call++->rounding.slices : 1);
+    }
+  }
+  return shown;
+}
+
 }  // namespace numcheck::kernels::transformer_engine
 
 // Its name and parameters are those of cublasLt.h.

@@ -30,4 +30,8 @@ class MatmulCalls {
 /// are the most of any.
 [[nodiscard]] Shown shown_by(const MatmulCalls::Algorithms& algorithms);
 
+/// The same of groups, one call for each that is `multiplied`, in their order: they have their own slices. Nothing is known of these
+/// if there were other calls, as of a kernel for all groups.
+[[nodiscard]] Shown shown_by(const MatmulCalls::Algorithms& algorithms, const std::vector<bool>& multiplied);
+
 }  // namespace numcheck::kernels::transformer_engine

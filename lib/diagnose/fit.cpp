@@ -206,7 +206,7 @@ bool may_have_port(const op::Op& op, const op::Mode& mode, const ChosenParams& c
 
 Fit fit_params(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen,
                std::span<const TensorShape> shapes) {
-  if (&op != &op::grouped_gemm() || !has_sizes_to_find(chosen)) {
+  if (&op != &op::grouped_gemm()) {
     return Fitter(op, mode, chosen, shapes).fit();
   }
   GroupSizes found = fit_group_sizes(mode, chosen, shapes);

@@ -87,6 +87,25 @@ Products fit_products(const op::Mode& mode, const ChosenParams& way,
   return all;
 }
 
+/// Whether a list of several sizes is chosen.
+bool counts_groups(const ChosenParams& chosen, const SizeList& list) {
+  const auto found = chosen.find(list.name);
+  return found != chosen.end() && op::value_text(found->second).find('+') != std::string::npos;
+}
+
+/// Sizes are read from A and B, which nothing can be computed without.
+std::string missing_operand(const std::vector<std::vector<TensorShape>>& groups) {
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const char* port : {"a", "b"}) {
+      if (std::ranges::find(groups[group], port, &TensorShape::port) == groups[group].end()) {
+        return fmt::format("{} is not there, and {} groups are: an empty group has tensors of 0 rows or columns",
+                           op::name_in_group(port, group), groups.size());
+      }
+    }
+  }
+  return {};
+}
+
 std::string list_of(const std::vector<op::GemmParams>& products, std::string_view size) {
   std::vector<std::int64_t> sizes;
   for (const op::GemmParams& p : products) {
@@ -97,17 +116,13 @@ std::string list_of(const std::vector<op::GemmParams>& products, std::string_vie
 
 }  // namespace
 
-bool has_sizes_to_find(const ChosenParams& chosen) {
-  return std::ranges::none_of(kLists, [&chosen](const SizeList& list) { return chosen.contains(list.name); });
-}
-
 std::optional<ChosenParams> chosen_with_group(const ChosenParams& chosen, std::string_view port) {
   const std::optional<op::GroupPort> known = op::find_group_port(port);
   if (!known.has_value()) {
     return {};
   }
   ChosenParams with = chosen;
-  if (has_sizes_to_find(chosen)) {
+  if (std::ranges::none_of(kLists, [&chosen](const SizeList& list) { return counts_groups(chosen, list); })) {
     with.emplace("groups", static_cast<std::int64_t>(known->group + 1));
   }
   return with;
@@ -116,19 +131,30 @@ std::optional<ChosenParams> chosen_with_group(const ChosenParams& chosen, std::s
 GroupSizes fit_group_sizes(const op::Mode& mode, const ChosenParams& chosen, std::span<const TensorShape> shapes) {
   GroupSizes found{.chosen = chosen, .notes = {}, .mistakes = {}};
   const std::vector<std::vector<TensorShape>> groups = shapes_of_groups(shapes);
-  if (groups.empty()) {
+  const bool are_chosen =
+      std::ranges::all_of(kLists, [&chosen](const SizeList& list) { return chosen.contains(list.name); });
+  if (groups.empty() || are_chosen) {
     return found;
   }
+  if (std::string missing = missing_operand(groups); !missing.empty()) {
+    found.mistakes = {std::move(missing)};
+    return found;
+  }
+  std::size_t most = 0;  // groups that fit before one does not
   for (const ChosenParams& way : turned(chosen_of_product(chosen))) {
     const Products all = fit_products(mode, way, groups);
     if (!all.mistakes.empty()) {
-      found.mistakes = found.mistakes.empty() ? all.mistakes : found.mistakes;
+      if (found.mistakes.empty() || all.products.size() > most) {
+        most = all.products.size();
+        found.mistakes = all.mistakes;
+      }
       continue;
     }
     for (const SizeList& list : kLists) {
       const std::string sizes = list_of(all.products, list.of_product);
-      found.chosen.insert_or_assign(list.name, op::Value(sizes));
-      found.notes.push_back(fmt::format("{} = {}", list.name, sizes));
+      if (found.chosen.emplace(list.name, op::Value(sizes)).second) {
+        found.notes.push_back(fmt::format("{} = {}", list.name, sizes));
+      }
     }
     for (const char* name : kTurns) {
       const op::Value& turn = way.at(name);

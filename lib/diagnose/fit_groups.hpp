@@ -14,16 +14,13 @@ namespace numcheck::diagnose {
 /// What is chosen, and what a port of that name takes besides: a number of groups that has it. Nothing if no group has such a port.
 [[nodiscard]] std::optional<ChosenParams> chosen_with_group(const ChosenParams& chosen, std::string_view port);
 
-/// Whether a list of sizes is left to find.
-[[nodiscard]] bool has_sizes_to_find(const ChosenParams& chosen);
-
 struct GroupSizes {
   ChosenParams chosen;             ///< what was chosen, with the lists and with the switches that exchange dimensions
   std::vector<std::string> notes;  ///< "group_m = 96+48"
   std::vector<std::string> mistakes;  ///< why there are none
 };
 
-/// Fits the product of each group, as one of `gemm`, with the same switches in all groups. Precondition: has_sizes_to_find.
+/// Fits the product of each group, as one of `gemm`, with the same switches in all groups, for the lists that are not chosen.
 [[nodiscard]] GroupSizes fit_group_sizes(const op::Mode& mode, const ChosenParams& chosen,
                                          std::span<const TensorShape> shapes);
 

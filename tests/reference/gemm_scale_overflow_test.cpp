@@ -47,13 +47,14 @@ struct Extremes {
 
   /// The share that a cause explains if elements are changed, and the others are right; 0 if it is not named.
   template <class Change>
-  [[nodiscard]] double share_of(const op::KnownCause& cause, const Change& change) const {
+  [[nodiscard]] double share_of(const op::KnownCause& cause, const Change& change,
+                                core::Dtype dtype = core::Dtype::fp32) const {
     const op::Params typed = op::to_params(params);
     const std::vector<op::Operand> operands = inputs();
     const op::Values expected = gemm_reference().values({.params = &typed, .inputs = operands});
     std::vector<double> delivered(expected.outputs[0].value.span().begin(), expected.outputs[0].value.span().end());
     change(delivered);
-    const std::vector<op::Delivered> outputs = {{.port = "d", .value = delivered}};
+    const std::vector<op::Delivered> outputs = {{.port = "d", .value = delivered, .dtype = dtype}};
     const op::Sample all;
     const auto findings = gemm_reference().diagnose({&typed, operands, &expected, outputs, &all});
     const auto found = std::ranges::find(findings, cause.name, &op::Finding::name);
@@ -111,15 +112,8 @@ TEST(GemmScaleOverflow, of_gelu_explains_nan_of_negative_sums_only) {
   std::fill(p.a.begin(), p.a.begin() + 132, -0x1p9);
   std::fill(p.a.begin() + 132, p.a.end(), 0x1p9);
   const auto share = [&p](double first, double last) {
-    const op::Params typed = op::to_params(p.params);
-    const std::vector<op::Operand> operands = p.inputs();
-    const op::Values expected = gemm_reference().values({.params = &typed, .inputs = operands});
-    const std::vector<double> delivered = {first, first, last, last};
-    const std::vector<op::Delivered> outputs = {{.port = "d", .value = delivered, .dtype = core::Dtype::fp16}};
-    const op::Sample all;
-    const auto findings = gemm_reference().diagnose({&typed, operands, &expected, outputs, &all});
-    const auto found = std::ranges::find(findings, op::kGeluOverflow.name, &op::Finding::name);
-    return found == findings.end() ? 0 : found->measured;
+    const auto change = [first, last](std::vector<double>& d) { d = {first, first, last, last}; };
+    return p.share_of(op::kGeluOverflow, change, core::Dtype::fp16);
   };
   EXPECT_EQ(share(kNan, kInfinity), 1);
   EXPECT_EQ(share(kInfinity, kInfinity), 0) << "infinities of negative sums";

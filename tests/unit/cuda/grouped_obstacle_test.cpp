@@ -81,5 +81,16 @@ TEST(CublasLtGroups, those_without_outputs_are_left_out) {
   EXPECT_EQ(obstacle_of(p, "fp8_e4m3"), "");
 }
 
+// Nothing is multiplied, but there is no arithmetic to judge such an output by.
+TEST(CublasLtGroups, of_formats_that_the_device_does_not_multiply_are_not_though_all_are_empty) {
+  op::GroupedGemmParams p{.m = "0", .n = "32", .k = "64", .trans_b = true};
+  EXPECT_EQ(obstacle_of(p, "fp8_e4m3"), "");
+  EXPECT_NE(obstacle_of(p, "fp8_e4m3", 80).find("FP8 needs sm_89"), std::string::npos);
+  p.scaling = "nvfp4";
+  EXPECT_NE(obstacle_of(p, "fp4_e2m1").find("group 0: sm_90 has no matrix instruction for fp4_e2m1"),
+            std::string::npos);
+  EXPECT_EQ(obstacle_of(p, "fp4_e2m1", 100), "");
+}
+
 }  // namespace
 }  // namespace numcheck::kernels::cublaslt

@@ -75,9 +75,24 @@ TEST(Fit, sizes_of_groups_come_from_the_tensors_of_each) {
   EXPECT_THAT(fit.notes, ElementsAre("group_m = 96+8+0", "group_n = 72+8+48", "group_k = 56+8+4", "trans_b = true"));
   EXPECT_THAT(fit_params(op::grouped_gemm(), mode, {{"trans_b", false}}, shapes).mistakes,
               ElementsAre(HasSubstr("group 0: b has 72 rows")));
-  EXPECT_THAT(fit_params(op::grouped_gemm(), mode, {{"group_k", std::string("56+8+4")}}, shapes).mistakes,
+  const Fit chosen = fit_params(op::grouped_gemm(), mode, {{"group_k", std::string("56+8+4")}}, shapes);
+  EXPECT_THAT(chosen.notes, ElementsAre("group_m = 96+8+0", "group_n = 72+8+48", "trans_b = true")) << "the others";
+  EXPECT_THAT(fit_params(op::grouped_gemm(), mode, {{"group_k", std::string("56+8+5")}}, shapes).mistakes,
               testing::Not(IsEmpty()))
-      << "of sizes of which some are chosen, all must be";
+      << "what is chosen stays";
+}
+
+TEST(Fit, groups_that_do_not_fit_are_named) {
+  const op::Mode& mode = *op::find_mode("bf16");
+  const auto mistakes = [&mode](const std::vector<TensorShape>& shapes) {
+    return fit_params(op::grouped_gemm(), mode, {}, shapes).mistakes;
+  };
+  EXPECT_THAT(mistakes({{"a0", {9, 5}}, {"b0", {7, 5}}, {"a2", {9, 5}}, {"b2", {7, 5}}}),
+              ElementsAre(HasSubstr("a1 is not there, and 3 groups are")));
+  EXPECT_THAT(mistakes({{"a0", {9, 5}}, {"d0", {9, 7}}}), ElementsAre(HasSubstr("b0 is not there")));
+  EXPECT_THAT(mistakes({{"a0", {9, 5}}, {"b0", {7, 5}}, {"a1", {9, 5}}, {"b1", {7, 6}}}),
+              ElementsAre(HasSubstr("group 1: b has 6 columns")))
+      << "of the ways to turn operands, the one that most groups fit";
 }
 
 TEST(Fit, groups_have_ports_as_far_as_there_may_be_groups) {
@@ -89,6 +104,9 @@ TEST(Fit, groups_have_ports_as_far_as_there_may_be_groups) {
     EXPECT_FALSE(may_have_port(op::grouped_gemm(), mode, {}, port)) << port;
   }
   EXPECT_TRUE(may_have_port(op::grouped_gemm(), *op::find_mode("fp8_e4m3"), {}, "a5_scale_inv"));
+  const ChosenParams two = {{"group_m", std::string("8+8")}};
+  EXPECT_TRUE(may_have_port(op::grouped_gemm(), mode, two, "a1"));
+  EXPECT_FALSE(may_have_port(op::grouped_gemm(), mode, two, "a2"));
 }
 
 TEST(Fit, what_is_chosen_stays) {

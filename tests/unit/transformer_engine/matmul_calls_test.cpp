@@ -95,6 +95,20 @@ TEST_F(MatmulCallsTest, several_products_have_the_most_slices_of_any) {
   EXPECT_NE(text.find("split-k 132 (inplace) (1 of 3 products)"), std::string::npos) << text;
 }
 
+TEST_F(MatmulCallsTest, groups_have_slices_of_their_own) {
+  const auto whole = algorithm_of(23, 1, CUBLASLT_REDUCTION_SCHEME_NONE);
+  const auto split = algorithm_of(24, 132, CUBLASLT_REDUCTION_SCHEME_INPLACE);
+  const MatmulCalls noting(algorithms_);
+  multiply(&split);
+  multiply(&whole);
+  const Shown shown = shown_by(algorithms_, {false, true, false, true});
+  EXPECT_EQ(shown.group_slices, (std::vector<int>{1, 132, 1, 1}));
+  EXPECT_EQ(shown.slices, 132);
+  const Shown unknown = shown_by(algorithms_, {true, true, true});
+  EXPECT_TRUE(unknown.group_slices.empty()) << "nobody knows whose call is whose";
+  EXPECT_EQ(unknown.slices, 132);
+}
+
 TEST_F(MatmulCallsTest, the_next_launch_begins_anew) {
   const auto algorithm = algorithm_of(23, 8, CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
   for (int i = 0; i < 2; ++i) {
