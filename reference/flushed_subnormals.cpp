@@ -20,6 +20,17 @@ bool is_broken(double got, double expected) {
          !(std::isnan(got) && std::isnan(expected));
 }
 
+/// What the output's format makes of y, or of a number `deviation` times a few away from it, whichever is nearest to `got`: equal
+/// numbers, of which there may be many, have equal roundings. FP32's are part of the bound.
+double stored(double y, double deviation, double got, const op::Delivered& output) {
+  constexpr double kFew = 3;
+  if (core::dtype_info(output.dtype).storage_bytes == 4) {
+    return y;
+  }
+  const auto rounded = [&output](double x) { return core::round_to(x * output.scale, output.dtype) / output.scale; };
+  return std::clamp(got, rounded(y - kFew * deviation), rounded(y + kFew * deviation));
+}
+
 /// What rounding a result of that magnitude to the output's format may add. FP32's is part of the bound.
 double rounding(double magnitude, const op::Delivered& output) {
   const bool rounds = std::isfinite(magnitude) && core::dtype_info(output.dtype).storage_bytes < 4;
@@ -59,9 +70,9 @@ struct Count {
 /// Numbers that no flush touches: whether they are as far off as they may be, all together, so that nothing else is wrong with them.
 class Untouched {
  public:
-  /// `deviation` is predicted of got - y.
+  /// `deviation` is predicted of got - y, a rounding to the output's format included.
   void add(double got, double y, double deviation) {
-    if (y == 0 || !(deviation > 0)) {
+    if (y == 0 || !std::isfinite(y) || !(deviation > 0)) {
       return;
     }
     const double weight = 1 / (deviation * deviation), off = got - y;
@@ -116,6 +127,7 @@ struct Views {
   const op::OutputValues& lost;
   const op::OutputValues* of_flushed;  ///< from inputs that are flushed; null if none of them is subnormal
   const op::OutputValues* lost_of_flushed;
+  FlushedResults* flushed;  ///< may be null
 };
 
 /// Whether that is the result of inputs without subnormal numbers, flushed on the way or not. What inputs lose can cancel in it, so
@@ -134,6 +146,17 @@ bool is_of_flushed(double got, std::size_t at, const Views& views, const op::Del
   return bound < TrackedOutput::kMaxBound && (std::fabs(got - y) <= allowed || accounts(got, allowed, lost, y));
 }
 
+/// Whether that is one of FlushedResults, but for `allowed`.
+bool is_flushed(double got, std::size_t at, double allowed, const Views& views, const op::Delivered& output) {
+  if (views.flushed == nullptr) {
+    return false;
+  }
+  return std::ranges::any_of(views.flushed->of(output.port, at), [&](double y) {
+    return std::isfinite(y) && std::isfinite(got) ? std::fabs(got - y) <= allowed + rounding(std::fabs(y), output)
+                                                  : got == y || (std::isnan(got) && std::isnan(y));
+  });
+}
+
 Counts count(const op::Delivered& output, const Views& views) {
   const op::OutputValues &expected = views.expected, &flushed = views.lost;
   Counts counts;
@@ -148,19 +171,22 @@ Counts count(const op::Delivered& output, const Views& views) {
     if (is_broken(got, y)) {
       counts.pattern.wrong += 1;
       const bool may_be_nan = lost >= TrackedOutput::kMaxBound || flushed.deviation[at] > 0;
-      counts.pattern.explained += may_be_nan || is_of_flushed(got, at, views, output) ? 1 : 0;
+      counts.pattern.explained +=
+          may_be_nan || is_of_flushed(got, at, views, output) || is_flushed(got, at, bound, views, output) ? 1 : 0;
     } else if (std::isfinite(got)) {
       const double off = std::fabs(got - y);
       const bool wrong = off > bound + rounding(std::fabs(y), output);
       const double most = bound + rounding(std::max(std::fabs(got), std::fabs(y)), output);
       counts.numbers.wrong += wrong ? 1 : 0;
-      const bool explained = wrong && (accounts(got, most, lost, y) || is_of_flushed(got, at, views, output));
+      const bool explained = wrong && (accounts(got, most, lost, y) || is_of_flushed(got, at, views, output) ||
+                                       is_flushed(got, at, bound, views, output));
       counts.numbers.explained += explained ? 1 : 0;
       if (lost == 0 && wrong) {
         counts.others_are_right = counts.others_are_right && explained;
       } else if (lost == 0) {
         const double deviation = expected.deviation[at];
-        untouched.add(got, y, std::hypot(deviation, rounding(std::fabs(y), output) / std::sqrt(3.0)));
+        untouched.add(got, stored(y, deviation, got, output),
+                      std::hypot(deviation, rounding(std::fabs(y), output) / std::sqrt(3.0)));
       }
     }
   }
@@ -171,15 +197,16 @@ Counts count(const op::Delivered& output, const Views& views) {
 }  // namespace
 
 void explain_flushes(const op::FindingRequest& request, op::Values (*values)(const op::ReferenceRequest&),
-                     op::Values (*losses)(const op::ReferenceRequest&), std::vector<op::Finding>& findings) {
+                     op::Values (*losses)(const op::ReferenceRequest&), FlushedResults* flushed,
+                     std::vector<op::Finding>& findings) {
   if (!request.sample->all()) {
     return;
   }
   const op::Values lost = losses({.params = request.params, .inputs = {request.inputs.begin(), request.inputs.end()}});
-  const FlushedInputs flushed(request.inputs);
-  const op::ReferenceRequest again{.params = request.params, .inputs = flushed.operands()};
-  const op::Values of_flushed = flushed.any() ? values(again) : op::Values{};
-  const op::Values lost_of_flushed = flushed.any() ? losses(again) : op::Values{};
+  const FlushedInputs inputs(request.inputs);
+  const op::ReferenceRequest again{.params = request.params, .inputs = inputs.operands()};
+  const op::Values of_flushed = inputs.any() ? values(again) : op::Values{};
+  const op::Values lost_of_flushed = inputs.any() ? losses(again) : op::Values{};
   for (const op::Delivered& output : request.outputs) {
     const op::OutputValues* expected = output_of(*request.expected, output.port);
     const op::OutputValues* other = output_of(lost, output.port);
@@ -187,8 +214,8 @@ void explain_flushes(const op::FindingRequest& request, op::Values (*values)(con
         expected->magnitude.empty()) {
       continue;  // an amax, of which only the tensor is expected
     }
-    const Counts counts =
-        count(output, {*expected, *other, output_of(of_flushed, output.port), output_of(lost_of_flushed, output.port)});
+    const Counts counts = count(output, {*expected, *other, output_of(of_flushed, output.port),
+                                         output_of(lost_of_flushed, output.port), flushed});
     const auto add = [&](const Count& of, op::Finding::About about) {
       if (of.explained / of.wrong >= kLeastExplained) {
         findings.push_back(cause_finding(op::kSubnormalsAsZeros, output.port, of.explained / of.wrong,

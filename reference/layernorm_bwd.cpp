@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "reference/flushed_norms.hpp"
 #include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_diagnosis.hpp"
@@ -30,7 +31,8 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
-  explain_flushes(request, &values, &losses, findings);
+  FlushedNorm flushed(request.inputs, op::from_params<op::LayernormBwdParams>(*request.params));
+  explain_flushes(request, &values, &losses, &flushed, findings);
   explain_cubes(request, findings);
   return findings;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/flushed_norms.hpp"
 #include "reference/flushed_subnormals.hpp"
 #include "reference/independent_rows.hpp"
 #include "reference/mistakes.hpp"
@@ -130,7 +131,8 @@ std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_rmsnorm(request);
-  explain_flushes(request, &all_values<Tracked>, &losses, findings);
+  FlushedNorm flushed(request.inputs, op::from_params<op::RmsnormFwdParams>(*request.params));
+  explain_flushes(request, &all_values<Tracked>, &losses, &flushed, findings);
   return findings;
 }
 

@@ -155,9 +155,8 @@ cudaError_t launch_as(const BlockQuantizeLaunch& p, cudaStream_t stream) {
     if (whole) {
       const auto kernel = &quantize_blocks_ahead<In, Out, kBlocks>;
       if (const std::int64_t resident = resident_with(kernel, kAheadThreads, kFetchedBytes);
-          resident >= kAheadBlocks * multiprocessors()) {
-        const std::int64_t blocks = (tiles + kRun - 1) / kRun;
-        kernel<<<static_cast<unsigned>(blocks), kAheadThreads, kFetchedBytes, stream>>>(p, grid);
+          resident >= kFewestAheadBlocks * multiprocessors()) {
+        kernel<<<grid, kAheadThreads, kFetchedBytes, stream>>>(p);
         return cudaGetLastError();
       }
     }

@@ -1,5 +1,6 @@
-// Tiles of 16-bit elements, one after the other, each fetched while the one before is quantised. A thread has eight rows of eight
-// columns, so that a tile takes half as many threads as one that is not fetched ahead: fewer of them wait for each other.
+// Tiles of 16-bit elements, each fetched to shared memory past the registers: a thread has eight rows of eight columns under way at
+// once, and few enough registers that four blocks of threads are on a multiprocessor. A tile takes half as many threads as one that
+// is loaded to registers: fewer of them wait for each other.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +15,15 @@
 namespace numcheck::kernels::cuda {
 
 inline constexpr int kAheadThreads = 256;
-inline constexpr int kAheadBlocks = 2;  ///< per multiprocessor: as many as have shared memory for two tiles each
-/// Tiles of a block of threads. With scales of lines (32768 x 2048, BF16) an H200 takes 80 us; with four 82, with eight 84, with
-/// all tiles on blocks that stay 82 to 86. Square blocks: 77, 76 to 79, 80 and 85.
-inline constexpr unsigned kRun = 2;
+/// Per multiprocessor. In BF16 (32768 x 2048, both ways) an H200 takes 75 us with scales of lines and 73 with those of square blocks;
+/// with three 76 and 73, with two 84 and 73, with five, which lack registers, 92 and 75.
+inline constexpr int kAheadBlocks = 4;
+inline constexpr int kFewestAheadBlocks =
+    2;  ///< with less shared memory; with one, nothing is fetched while codes are stored
 inline constexpr int kAheadWarps = kAheadThreads / kWarp;
 inline constexpr int kAheadRows = kTileSide * kTileLanes / kAheadThreads;  // of a thread
 inline constexpr int kParts = kAheadRows / kTileRows;                      // of four rows each
-inline constexpr std::size_t kFetchedBytes = std::size_t{2} * kAheadRows * kAheadThreads * kAccessBytes;
+inline constexpr std::size_t kFetchedBytes = std::size_t{kAheadRows} * kAheadThreads * kAccessBytes;
 
 template <class In>
 using TileParts = TilePiece<In>[kParts][kTileRows];
@@ -37,7 +39,6 @@ template <class In>
 struct AheadShared {
   alignas(16) In partial[kAheadWarps][kTileSide];  ///< amaxes of columns in the rows of a warp; only of lines
   alignas(16) float factors[kTileSide];            ///< of columns; only of lines
-  TurnedTile turned;
 };
 
 /// The largest magnitudes of the columns in the rows of each warp. Complete after the next barrier.
@@ -93,7 +94,7 @@ __device__ __forceinline__ void quantize_part_rows(const BlockQuantizeLaunch& p,
 /// A tile with a scale per 128 of a column, and of a row if they are wanted, too.
 template <class In, class Out>
 __device__ __forceinline__ void quantize_lines(const BlockQuantizeLaunch& p, const TilePlace& at, TileParts<In>& x,
-                                               AheadShared<In>& shared) {
+                                               AheadShared<In>& shared, TurnedTile& turned) {
   share_column_amaxes(at, x, shared);
   __syncthreads();
   share_column_factors<In, Out>(p, at, shared);
@@ -113,7 +114,7 @@ __device__ __forceinline__ void quantize_lines(const BlockQuantizeLaunch& p, con
     if (is_turned(p)) {
       unsigned words[kTileWidth];
       column_words<Out>(x[part], of_column, words);
-      shared.turned.put(part_of(at, part), words);
+      turned.put(part_of(at, part), words);
     } else {
       store_columns<Out, true>(p, part_of(at, part), x[part], of_column);
     }
@@ -123,7 +124,7 @@ __device__ __forceinline__ void quantize_lines(const BlockQuantizeLaunch& p, con
 /// A tile with one scale.
 template <class In, class Out>
 __device__ __forceinline__ void quantize_square(const BlockQuantizeLaunch& p, const TilePlace& at, TileParts<In>& x,
-                                                AheadShared<In>& shared) {
+                                                TurnedTile& turned) {
   const float factor = square_factor<In, Out>(p, at, fmaxf(piece_amax(x[0]), piece_amax(x[1])));
 #pragma unroll
   for (int part = 0; part < kParts; ++part) {
@@ -131,62 +132,50 @@ __device__ __forceinline__ void quantize_square(const BlockQuantizeLaunch& p, co
     unsigned words[kTileWidth];
     store_square<Out, true>(p, part_of(at, part), x[part], factor, words);
     if (is_turned(p)) {
-      shared.turned.put(part_of(at, part), words);
+      turned.put(part_of(at, part), words);
     }
   }
 }
 
-/// Codes along columns are wanted, or tiles have one scale; whole accesses.
+/// Codes along columns are wanted, or tiles have one scale; whole accesses. The tile's own memory holds its codes on their way to the
+/// layout along columns: every thread has its elements in registers when the first barrier is passed.
 template <class In, class Out, Blocks kBlocks>
 __global__ void __launch_bounds__(kAheadThreads, kAheadBlocks)
-    quantize_blocks_ahead(const __grid_constant__ BlockQuantizeLaunch p, unsigned tiles) {
+    quantize_blocks_ahead(const __grid_constant__ BlockQuantizeLaunch p) {
   extern __shared__ __align__(16) unsigned char fetched[];
   __shared__ AheadShared<In> shared;
+  static_assert(sizeof(TurnedTile) <= kFetchedBytes);
+  auto& turned = *reinterpret_cast<TurnedTile*>(fetched);
   const std::int64_t across = (p.cols + kTileSide - 1) / kTileSide;
   const int line = static_cast<int>(threadIdx.x) / kTileLanes, lane = static_cast<int>(threadIdx.x) % kTileLanes;
-  const auto place = [&](unsigned tile) {
-    return TilePlace{line * kAheadRows, lane * kTileWidth, tile / across * kTileSide, tile % across * kTileSide};
+  const TilePlace at{line * kAheadRows, lane * kTileWidth, blockIdx.x / across * kTileSide,
+                     blockIdx.x % across * kTileSide};
+  const auto place_of = [&](int row) {
+    return fetched + (row * kAheadThreads + static_cast<int>(threadIdx.x)) * kAccessBytes;
   };
-  const auto place_of = [&](int stage, int row) {
-    return fetched + ((stage * kAheadRows + row) * kAheadThreads + static_cast<int>(threadIdx.x)) * kAccessBytes;
-  };
-  const auto fetch = [&](unsigned tile, int stage) {
-    const TilePlace at = place(tile);
-    const std::int64_t col = at.first_col + at.col;
+  const std::int64_t col = at.first_col + at.col;
 #pragma unroll
-    for (int i = 0; i < kAheadRows; ++i) {
-      const std::int64_t row = at.first_row + at.row + i;
-      const bool inside = row < p.rows && col < p.cols;
-      const In* from = static_cast<const In*>(p.x.data) + (inside ? row * p.cols + col : 0);
-      __pipeline_memcpy_async(place_of(stage, i), from, kAccessBytes, inside ? 0 : kAccessBytes);
-    }
-  };
-  const unsigned first = blockIdx.x * kRun, end = min(first + kRun, tiles);
-  int stage = 0;
-  fetch(first, stage);
+  for (int i = 0; i < kAheadRows; ++i) {
+    const std::int64_t row = at.first_row + at.row + i;
+    const bool inside = row < p.rows && col < p.cols;
+    const In* from = static_cast<const In*>(p.x.data) + (inside ? row * p.cols + col : 0);
+    __pipeline_memcpy_async(place_of(i), from, kAccessBytes, inside ? 0 : kAccessBytes);
+  }
   __pipeline_commit();
-  for (unsigned tile = first; tile < end; ++tile, stage ^= 1) {
-    if (tile + 1 < end) {
-      fetch(tile + 1, stage ^ 1);
-    }
-    __pipeline_commit();
-    __pipeline_wait_prior(1);
-    TileParts<In> x;
+  __pipeline_wait_prior(0);
+  TileParts<In> x;
 #pragma unroll
-    for (int i = 0; i < kAheadRows; ++i) {
-      x[i / kTileRows][i % kTileRows].chunk[0] =
-          Vec<In, kTileWidth>::load(reinterpret_cast<const In*>(place_of(stage, i)));
-    }
-    const TilePlace at = place(tile);
-    if constexpr (kBlocks == Blocks::square) {
-      quantize_square<In, Out>(p, at, x, shared);
-    } else {
-      quantize_lines<In, Out>(p, at, x, shared);
-    }
-    if (is_turned(p)) {
-      __syncthreads();
-      shared.turned.template write<true, kAheadThreads>(p, at);
-    }
+  for (int i = 0; i < kAheadRows; ++i) {
+    x[i / kTileRows][i % kTileRows].chunk[0] = Vec<In, kTileWidth>::load(reinterpret_cast<const In*>(place_of(i)));
+  }
+  if constexpr (kBlocks == Blocks::square) {
+    quantize_square<In, Out>(p, at, x, turned);
+  } else {
+    quantize_lines<In, Out>(p, at, x, shared, turned);
+  }
+  if (is_turned(p)) {
+    __syncthreads();
+    turned.template write<true, kAheadThreads>(p, at);
   }
 }
 

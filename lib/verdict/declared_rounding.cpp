@@ -212,11 +212,21 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
         return;
       }
       // It fails whatever the bits say: they need not show the roundings of the numbers that are left.
-      if (shortcut.evidence.has_value() && shortcut.evidence->slices > 1 && numbers_hold(criteria) &&
-          slices_overflow(context, compared, facts, model)) {
+      if (shortcut.evidence.has_value() && shortcut.evidence->slices > 1 &&
+          slices_overflow(context, compared, facts, model, shortcut.evidence->slices)) {
+        const bool zeros = !numbers_hold(criteria);  // relu has made them of what overflowed
         explain(shortcut, model, *entry, std::move(criteria), output);
-        output.findings.push_back(slices_overflow_finding(output.port, shortcut.evidence->slices));
+        add_slices_overflow(output.port, shortcut.evidence->slices, zeros, output.findings);
         return;
+      }
+      if (shortcut.evidence.has_value() && numbers_hold(criteria) && !numbers_hold(output.criteria)) {
+        op::Replay replay = replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
+        if (replay.shown) {
+          explain(shortcut, model, *entry, std::move(criteria), output);
+          output.findings.push_back(replay_finding(output.port, shortcut, replay));
+          output.replay = std::move(replay);
+          return;
+        }
       }
       op::Finding finding = unexplained(output.port, shortcut, criteria);
       if (!nearest.has_value() || finding.measured < nearest->measured) {

@@ -27,8 +27,8 @@ class Products {
         b_(op::operand_named(operands, "b").data),
         scale_(op::scale_of_sums(params, operands)) {}
 
-  /// By which sums of products are multiplied.
-  [[nodiscard]] double scale() const noexcept { return scale_; }
+  /// By which sums of products are multiplied, but for its sign.
+  [[nodiscard]] double scale() const noexcept { return std::fabs(scale_); }
 
   /// The largest magnitude of a sum of neighbouring products: of some range of k.
   [[nodiscard]] double largest_range(std::int64_t element) const {
@@ -51,9 +51,10 @@ class Products {
   double scale_;
 };
 
-/// Whether every element that is NaN or infinite, of some of them, has a range of k whose sum is beyond the format: a slice is
-/// one. The scale may be multiplied by before or after.
-bool may_all_overflow(const EvaluationContext& context, const ComparedPort& compared, const Products& products) {
+/// Whether every element that is NaN or infinite, or that relu may have made zero of that, has a range of k whose sum is beyond
+/// the format: a slice is one. Looks at some of them. The scale may be multiplied by before or after.
+bool may_all_overflow(const EvaluationContext& context, const ComparedPort& compared, const Products& products,
+                      int slices) {
   constexpr std::size_t kMost = 1024;
   constexpr double kMargin = 0.99;  // of roundings
   const core::DtypeInfo& format = core::dtype_info(compared.port().dtype);
@@ -64,11 +65,16 @@ bool may_all_overflow(const EvaluationContext& context, const ComparedPort& comp
   for (std::size_t at = 0; at < expected.size() && seen < kMost; at += stride) {
     const std::int64_t element = sample.all() ? static_cast<std::int64_t>(at) : sample.indices[at];
     const double got = core::decode(compared.bits_at(static_cast<std::size_t>(element)), compared.port().dtype);
-    if (std::isfinite(got) || (std::isinf(got) && std::fabs(expected[at]) > format.max_finite)) {
+    const bool zero = got == 0 && expected[at] > 0;
+    if ((std::isfinite(got) && !zero) || (std::isinf(got) && std::fabs(expected[at]) > format.max_finite)) {
       continue;
     }
+    const double range = products.largest_range(element);
+    if (zero && expected[at] <= 2 * slices * format.unit_roundoff * range * products.scale()) {
+      continue;  // what slices round may leave that
+    }
     ++seen;
-    if (!(products.largest_range(element) * std::max(1.0, products.scale()) >= kMargin * format.max_finite)) {
+    if (!(range * std::max(1.0, products.scale()) >= kMargin * format.max_finite)) {
       return false;
     }
   }
@@ -78,7 +84,7 @@ bool may_all_overflow(const EvaluationContext& context, const ComparedPort& comp
 }  // namespace
 
 bool slices_overflow(const EvaluationContext& context, const ComparedPort& compared, const tolerance::RunFacts& facts,
-                     const model::ErrorModel& model) {
+                     const model::ErrorModel& model, int slices) {
   if (compared.port().dtype != core::Dtype::fp16) {
     return false;
   }
@@ -89,10 +95,11 @@ bool slices_overflow(const EvaluationContext& context, const ComparedPort& compa
   const model::ErrorModel overflowing = tolerance::with_overflowing_slices(model, products.scale());
   const auto entry = compare_output(context, compared, overflowing);
   const auto criteria = tolerance::judge(entry->statistics, overflowing, facts, context.prepared->c->tolerance);
-  return std::ranges::all_of(criteria, &tolerance::Criterion::ok) && may_all_overflow(context, compared, products);
+  return std::ranges::all_of(criteria, &tolerance::Criterion::ok) &&
+         may_all_overflow(context, compared, products, slices);
 }
 
-op::Finding slices_overflow_finding(std::string_view port, int slices) {
+void add_slices_overflow(std::string_view port, int slices, bool zeros, std::vector<op::Finding>& findings) {
   op::Finding finding;
   finding.name = op::kSlicesOverflow.name;
   finding.port = port;
@@ -100,7 +107,12 @@ op::Finding slices_overflow_finding(std::string_view port, int slices) {
   finding.cause = "sums of slices of k overflow in fp16";
   finding.text = fmt::format("{}: {} slices are added in that format, as the library declares", finding.cause, slices);
   finding.about = op::Finding::About::pattern;
-  return finding;
+  findings.push_back(finding);
+  if (zeros) {
+    finding.text += "; relu makes zeros of what is NaN or negative then";
+    finding.about = op::Finding::About::numbers;
+    findings.push_back(finding);
+  }
 }
 
 }  // namespace numcheck::verdict

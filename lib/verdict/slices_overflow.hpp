@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "model/error_model.hpp"
 #include "op/reference.hpp"
@@ -10,11 +11,12 @@
 
 namespace numcheck::verdict {
 
-/// Whether that explains every NaN and infinity of an FP16 product that is wrong: the sum of some range of k is beyond the format in
-/// each. `model` is that of its slices.
+/// Whether that explains every NaN and infinity of an FP16 product that is wrong, and every zero that relu may have made of one:
+/// the sum of some range of k is beyond the format in each. `model` is that of its slices.
 [[nodiscard]] bool slices_overflow(const EvaluationContext& context, const ComparedPort& compared,
-                                   const tolerance::RunFacts& facts, const model::ErrorModel& model);
+                                   const tolerance::RunFacts& facts, const model::ErrorModel& model, int slices);
 
-[[nodiscard]] op::Finding slices_overflow_finding(std::string_view port, int slices);
+/// `zeros`: some of what is wrong are numbers.
+void add_slices_overflow(std::string_view port, int slices, bool zeros, std::vector<op::Finding>& findings);
 
 }  // namespace numcheck::verdict

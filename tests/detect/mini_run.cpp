@@ -44,7 +44,8 @@ prepare::Catalog catalog() {
 }  // namespace
 
 MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOptions& options,
-                           const std::optional<model::DeclaredRounding>& rounding) {
+                           const std::optional<model::DeclaredRounding>& rounding,
+                           const std::function<void(std::span<const worker::HostPort>)>& tamper) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
     static const std::array<const kernels::Binding*, 4> bindings = {
@@ -70,6 +71,9 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
   result.outcome =
       harness_.run(*backend, cases.front(), made.cases.front().host, options, [&](worker::RunReport report) {
         report.rounding = rounding.value_or(report.rounding);
+        if (tamper) {
+          tamper(made.cases.front().host);
+        }
         result.runs.push_back(verdict::evaluate_run(context, report, seconds));
       });
   return result;

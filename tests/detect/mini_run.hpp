@@ -2,9 +2,11 @@
 // coordinator and its workers, without processes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,10 @@ struct MiniResult {
 class MiniRunner {
  public:
   /// Runs the case on a simulated device of that architecture. Judges its algorithms as if they had declared `rounding`;
-  /// if there is none, by what they declare.
+  /// if there is none, by what they declare; `tamper` may change what they left.
   [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const worker::ExecuteOptions& options,
-                               const std::optional<model::DeclaredRounding>& rounding = {});
+                               const std::optional<model::DeclaredRounding>& rounding = {},
+                               const std::function<void(std::span<const worker::HostPort>)>& tamper = {});
 
  private:
   kernels::harness::Harness harness_;

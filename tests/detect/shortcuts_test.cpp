@@ -1,6 +1,9 @@
 // Results that are less precise than their mode promises end as warnings if a shortcut that the run declares explains
 // them, and otherwise fail.
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +44,7 @@ op::GemmParams with_epilogue(std::int64_t k, std::string epilogue, bool bias) {
   return p;
 }
 
-verdict::RunResult run(const Setting& s) {
+verdict::RunResult run(const Setting& s, const std::function<void(std::span<const worker::HostPort>)>& tamper = {}) {
   plan::Case c;
   c.op = &op::gemm();
   c.mode = op::find_mode(s.mode);
@@ -53,7 +56,7 @@ verdict::RunResult run(const Setting& s) {
   MiniRunner runner;
   model::DeclaredRounding declared = s.declared;
   declared.in_place = s.p.in_place;
-  return runner.run(c, 90, {.inject = s.fault, .classify = s.classify}, declared).runs.front();
+  return runner.run(c, 90, {.inject = s.fault, .classify = s.classify}, declared, tamper).runs.front();
 }
 
 const std::vector<Setting>& explained() {
@@ -63,6 +66,26 @@ const std::vector<Setting>& explained() {
       {"fp16", with_epilogue(16, "gelu", true), "sum_rounded", {.bias = true, .gelu = true}},
       {"fp32", with_epilogue(8, "gelu", false), "approximate_tanh", {.gelu = true}}};
   return all;
+}
+
+// NaN is wrong, whatever it comes from; a cause of it need not account for numbers that a shortcut explains.
+TEST(Shortcuts, explain_numbers_beside_nan_of_another_cause) {
+  const auto with_nan = [](std::span<const worker::HostPort> host) {
+    const auto d = std::ranges::find_if(host, [](const worker::HostPort& port) { return port.port->name == "d"; });
+    std::ranges::fill(d->bytes.subspan(40 * sizeof(float), sizeof(float)), std::byte{0xff});
+    d->bytes[40 * sizeof(float)] = std::byte{0xfe};  // not as if it had not been written
+  };
+  for (const bool declared : {true, false}) {
+    const verdict::RunResult result =
+        run({"fp32", with_epilogue(8, "gelu", false), "approximate_tanh", {.gelu = declared}}, with_nan);
+    EXPECT_EQ(result.status, verdict::Status::fail);
+    for (const tolerance::Criterion& criterion : result.outputs.front().criteria) {
+      if (declared) {
+        EXPECT_EQ(criterion.ok, criterion.name != "G0 pattern") << criterion.name;
+      }
+    }
+    EXPECT_EQ(result.outputs.front().declared.empty(), !declared);
+  }
 }
 
 TEST(Shortcuts, are_warnings_where_they_are_declared) {

@@ -261,6 +261,42 @@ TEST(Slices, that_overflow_are_wrong_and_named) {
   }
 }
 
+// relu makes zeros of NaN and of negative infinities, which are numbers.
+TEST(Slices, that_overflow_beneath_relu_are_named) {
+  for (const double alpha : {1.0, -1.0}) {
+    int overflowing = 0, zeros = 0;
+    for (const verdict::RunResult& result :
+         run(fp16_case(100, scaled(with(product(1508), "relu", false), alpha)), "")) {
+      if (result.run.rounding.slices > 1) {
+        EXPECT_EQ(result.status, verdict::Status::fail) << result.run.label;
+        const std::vector<op::Finding>& findings = result.outputs.front().findings;
+        const auto count = [&findings](op::Finding::About about) {
+          return std::ranges::count_if(findings, [about](const op::Finding& finding) {
+            return finding.name == "slices_overflow" && finding.about == about;
+          });
+        };
+        overflowing += static_cast<int>(count(op::Finding::About::pattern));
+        zeros += static_cast<int>(count(op::Finding::About::numbers));
+      }
+    }
+    EXPECT_EQ(overflowing, 2) << alpha;
+    EXPECT_GT(zeros, 0) << alpha;
+  }
+}
+
+TEST(Slices, that_cannot_overflow_explain_no_zeros_beneath_relu) {
+  for (const auto& [sigma, alpha] : {std::pair(3.0, 1.0), std::pair(20.0, -1.0)}) {
+    const op::GemmParams p = scaled(with(product(1024), "relu", false), alpha);
+    for (const char* fault : {"element_zero", "inf_written"}) {
+      for (const verdict::RunResult& result : run(fp16_case(sigma, p), fault)) {
+        EXPECT_EQ(result.status, verdict::Status::fail) << fault << ' ' << alpha << ' ' << result.run.label;
+        EXPECT_EQ(finding_named(result, "slices_overflow"), nullptr)
+            << fault << ' ' << alpha << ' ' << result.run.label;
+      }
+    }
+  }
+}
+
 TEST(Slices, that_cannot_overflow_explain_no_nan) {
   for (const double sigma : {3.0, 20.0}) {  // all magnitudes add up to more than 65504 of the latter
     for (const char* fault : {"nan_written", "inf_written", "all_nan"}) {

@@ -79,7 +79,7 @@ class Sweep:
 
     def __init__(self, clean, op, backend):
         self.op, self.backend = op, backend
-        self.statuses, self.reasons, self.wrong = collections.Counter(), collections.Counter(), []
+        self.statuses, self.reasons, self.wrong, self.excused = collections.Counter(), collections.Counter(), [], []
         self.harmless = (*HARMLESS, "warn") if backend in clean.may_warn else HARMLESS
 
     def add(self, result):
@@ -88,6 +88,8 @@ class Sweep:
             self.reasons[result.get("reason", "")] += 1
         elif result["status"] not in self.harmless:
             self.wrong.append(result)
+        elif result["status"] == "xfail":
+            self.excused.append(result)
 
     def proves_something(self):
         return self.statuses["pass"] > 0 or self.statuses["unsupported"] == self.statuses.total()
@@ -171,6 +173,7 @@ def parse():
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--gpus", type=int, default=0, help="runs take turns on this many GPUs")
     parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
+    parser.add_argument("--excused", type=pathlib.Path, help="the same of excused cases")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()
     if arguments.data < 1 or arguments.data > 1 and arguments.unusual:
@@ -183,9 +186,10 @@ def main():
     bad, headroom = False, Headroom()
     for one in swept(ops, arguments, headroom):
         one.show()
-        if one.wrong and arguments.wrong:
-            with arguments.wrong.open("a") as file:
-                file.writelines(json.dumps(case) + "\n" for case in one.wrong)
+        for cases, path in ((one.wrong, arguments.wrong), (one.excused, arguments.excused)):
+            if cases and path:
+                with path.open("a") as file:
+                    file.writelines(json.dumps(case) + "\n" for case in cases)
         bad = bad or bool(one.wrong) or not one.proves_something()
     if arguments.headroom:
         print("\n".join(headroom.table()))

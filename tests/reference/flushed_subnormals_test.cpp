@@ -2,6 +2,8 @@
 #include "reference/flushed_subnormals.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/codec.hpp"
 #include "norm_problem.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -45,7 +48,7 @@ std::string found(const std::vector<double>& gamma, const std::vector<double>& y
   const op::Delivered got{"y", y, stored};
   std::vector<op::Finding> findings;
   explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all}, &products<Tracked>,
-                  &products<tolerance::Flushable>, findings);
+                  &products<tolerance::Flushable>, nullptr, findings);
   std::string text;
   for (const op::Finding& finding : findings) {
     EXPECT_EQ(finding.cause, "subnormal numbers are taken for zero");
@@ -168,6 +171,70 @@ TEST(FlushedSubnormals, tiny_numbers_that_a_huge_gamma_shows_are_named) {
   };
   EXPECT_EQ(cause_of_y(0.875), "subnormal numbers are taken for zero");
   EXPECT_EQ(cause_of_y(0.876), "") << "more than they are";
+}
+
+/// What an output of that problem is put down to; the others are as they should be.
+std::string cause_of(const testing::Problem& problem, const testing::Inputs& inputs, const op::Delivered& output) {
+  const op::Values values = testing::evaluate(problem, inputs);
+  const op::Sample all;
+  const std::vector<op::Finding> findings =
+      problem.reference.diagnose({&problem.params, testing::operands_of(problem, inputs), &values, {&output, 1}, &all});
+  return findings.empty() ? "" : findings.front().cause;
+}
+
+// cuDNN multiplies x by rsigma first, so that the first term of dgamma is lost: 2^-130 is subnormal. The second one would be where
+// dz is, and the third one nowhere.
+TEST(FlushedSubnormals, lose_what_one_order_of_multiplications_does) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormBwdParams>(3, 1, 1e-3));
+  const testing::Inputs inputs = {{"x", {0x1p-10, 0x1p125, 0x1p20}},
+                                  {"rsigma", {0x1p-120, 0x1p-120, 0x1p-20}},
+                                  {"dz", {0x1p125, 0x1p-10, 3}},
+                                  {"gamma", {1}}};
+  const auto cause_of_dgamma = [&](double dgamma) {
+    const std::vector<double> stored = {dgamma};
+    return cause_of(problem, inputs, {.port = "dgamma", .value = stored});
+  };
+  EXPECT_EQ(cause_of_dgamma(3 + 0x1p-5), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_dgamma(3), "") << "no order loses both";
+  EXPECT_EQ(cause_of_dgamma(3 + 0x1p-4 - 0x1p-6), "");
+}
+
+// rsigma^2 is flushed, and with it what is along x, which is nearly all of the second element.
+TEST(FlushedSubnormals, lose_what_is_along_a_row_or_not) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormBwdParams>(1, 2, 1e-3));
+  const testing::Inputs inputs = {
+      {"x", {0x1p70, 0x1p70}}, {"rsigma", {0x1p-70}}, {"dz", {0x1p71, 3}}, {"gamma", {1, 1}}};
+  const auto cause_of_dx = [&](double second) {
+    const std::vector<double> stored = {2, second};
+    return cause_of(problem, inputs, {.port = "dx", .value = stored});
+  };
+  EXPECT_NEAR(testing::evaluate(problem, inputs).outputs[0].value[1], -1, 1e-9);
+  EXPECT_EQ(cause_of_dx(3 * 0x1p-70), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_dx(-0.5), "") << "half of it";
+}
+
+// Equal numbers are rounded alike: they say nothing of what else is wrong.
+TEST(FlushedSubnormals, leave_equal_numbers_that_are_rounded_alike) {
+  constexpr std::size_t kRows = 300;
+  const testing::Problem problem =
+      testing::problem_of(testing::rows_of<op::RmsnormFwdParams>(static_cast<std::int64_t>(kRows), 2, 1e-3));
+  testing::Inputs inputs = {{"x", std::vector<double>(2 * kRows)}, {"gamma", {1 + 0x1p-9, 0x1p120}}};
+  std::vector<double>& x = inputs["x"];
+  for (std::size_t i = 0; i < kRows; ++i) {
+    x[2 * i] = 0x1p40;
+    x[2 * i + 1] = i == 7 ? 0x1p-90 : 0;
+  }
+  const op::Values values = testing::evaluate(problem, inputs);
+  std::vector<double> y(2 * kRows);
+  for (std::size_t at = 0; at < y.size(); ++at) {
+    y[at] = at == 15 ? 0 : core::round_to(values.outputs[0].value[at], core::Dtype::bf16);
+  }
+  const auto cause_of_y = [&] { return cause_of(problem, inputs, {"y", y, core::Dtype::bf16}); };
+  EXPECT_EQ(cause_of_y(), "subnormal numbers are taken for zero");
+  for (std::size_t i = 0; i < kRows; ++i) {
+    y[2 * i] += y[2 * i] < 1.4142 ? -0x1p-7 : 0x1p-7;
+  }
+  EXPECT_EQ(cause_of_y(), "") << "the next numbers";
 }
 
 }  // namespace

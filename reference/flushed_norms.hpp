@@ -1,0 +1,56 @@
+// What norms become where subnormal numbers are taken for zero.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "op/norm_params.hpp"
+#include "op/reference.hpp"
+#include "reference/flushed_subnormals.hpp"
+#include "reference/norm_rows.hpp"
+
+namespace numcheck::reference {
+
+/// Outputs of LayerNorm and RMSNorm, and their gradients, with every operand and the result of every multiplication flushed. Where
+/// that matters, the result depends on which factors are multiplied first, so that an element has several:
+///
+///   y       (x - mu) rsigma gamma' + beta, its factors in any order
+///   dgamma  sum_i dz (x - mu) rsigma, the factors of all terms in one order
+///   dx      dz gamma' rsigma - mean(dz gamma') rsigma - c, the factors of the first term in any order, and c one of
+///             mean(dz gamma' xh) xh rsigma,  (mean(dz gamma' xh) rsigma) rsigma (x - mu),  rsigma^2 mean(dz gamma' xh) (x - mu),
+///             rsigma^3 mean(dz gamma' (x - mu)) (x - mu)
+///
+/// Source: what cuDNN 9.14 and 9.19 leave on an H200: xh first in y and dgamma, and powers of rsigma in dx.
+class FlushedNorm final : public FlushedResults {
+ public:
+  FlushedNorm(std::span<const op::Operand> inputs, const op::NormParams& p);
+
+  [[nodiscard]] std::span<const double> of(std::string_view port, std::size_t at) override;
+
+ private:
+  static constexpr std::size_t kOrders = 3;
+
+  [[nodiscard]] double centred(std::size_t i, std::size_t j) const;
+  void keep_row(std::size_t i);
+  void find_y(std::size_t i, std::size_t j);
+  void find_dgamma(std::size_t j);
+  void find_dx(std::size_t i, std::size_t j);
+
+  op::NormParams p_;
+  const op::Operand *x_, *dz_, *beta_, *add_;
+  SavedStatistics saved_;        ///< of gradients
+  std::vector<double> factors_;  ///< gamma'
+  std::vector<double> found_;
+
+  /// Of the row that was looked at last: elements are asked for in their order.
+  struct Row {
+    std::size_t index = static_cast<std::size_t>(-1);
+    double mu = 0, rsigma = 0;
+    double mean = 0, along = 0, unscaled = 0;  ///< means of dz gamma', of that times xh, and of that times x - mu
+  } row_;
+};
+
+}  // namespace numcheck::reference
