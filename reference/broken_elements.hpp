@@ -15,8 +15,8 @@ struct BrokenElement {
   double got = 0;
 };
 
-/// Those of the first output, in ascending order. An infinity of a number that the format does not hold is right, and a NaN may
-/// be: sums on the way to it overflow in either direction.
+/// Those of the first output, in ascending order. An infinity of a number that the format does not hold, or of twice which, is right,
+/// and a NaN may be: sums on the way to it overflow in either direction.
 [[nodiscard]] std::vector<BrokenElement> broken_elements(const op::FindingRequest& request);
 
 /// The share of them that `explains` accepts, of up to 4096 that are spread over all; 0 if there are none.

@@ -69,12 +69,26 @@ void FlushedNorm::keep_row(std::size_t i) {
   }
   row_.mu = saved_.mu == nullptr ? 0 : flushed(saved_.mu->data[i]);
   row_.rsigma = flushed(saved_.rsigma->data[i]);
+  const double square = product(row_.rsigma, row_.rsigma), cube = product(square, row_.rsigma);
   for (std::size_t j = 0; j < hidden; ++j) {
-    const double weighted = product(row_of(*dz_, i)[j], factors_[j]);
-    row_.mean += saved_.mu == nullptr ? 0 : weighted / n;
-    row_.along += product(weighted, product(centred(i, j), row_.rsigma)) / n;
-    row_.unscaled += product(weighted, centred(i, j)) / n;
+    const double dz = row_of(*dz_, i)[j], x = centred(i, j), weighted = product(dz, factors_[j]);
+    const double along = product(weighted, product(x, row_.rsigma)), unscaled = product(weighted, x);
+    row_.along += along / n;
+    row_.unscaled += unscaled / n;
+    const std::array scaled = {product(along, square), 2 * product(along, square / 2), product(unscaled, cube),
+                               2 * product(unscaled, cube / 2)};
+    for (std::size_t k = 0; k < scaled.size(); ++k) {
+      row_.scaled[k] += scaled[k] / n;
+    }
+    if (saved_.mu != nullptr) {
+      const std::array terms = {weighted, product(weighted, row_.rsigma),
+                                product(product(dz, row_.rsigma), factors_[j])};
+      for (std::size_t k = 0; k < terms.size(); ++k) {
+        row_.mean[k] += terms[k] / n;
+      }
+    }
   }
+  row_.mean[0] = product(row_.mean[0], row_.rsigma);
 }
 
 void FlushedNorm::find_y(std::size_t i, std::size_t j) {
@@ -93,16 +107,21 @@ void FlushedNorm::find_dgamma(std::size_t j) {
 }
 
 void FlushedNorm::find_dx(std::size_t i, std::size_t j) {
-  const double x = centred(i, j), xh = product(x, row_.rsigma);
-  const double square = product(row_.rsigma, row_.rsigma);
-  const std::array along = {
-      product(product(row_.along, xh), row_.rsigma), product(product(product(row_.along, row_.rsigma), row_.rsigma), x),
-      product(product(square, row_.along), x), product(product(product(square, row_.rsigma), row_.unscaled), x)};
-  const double mean = product(row_.mean, row_.rsigma);
+  const double x = centred(i, j), square = product(row_.rsigma, row_.rsigma);
+  std::vector<double> along = {product(product(row_.along, product(x, row_.rsigma)), row_.rsigma),
+                               product(product(product(row_.along, row_.rsigma), row_.rsigma), x),
+                               product(product(square, row_.along), x),
+                               product(product(product(square, row_.rsigma), row_.unscaled), x)};
+  for (const double coefficient : row_.scaled) {
+    along.push_back(product(coefficient, x));
+  }
+  const std::span<const double> means(row_.mean.data(), saved_.mu == nullptr ? 1 : row_.mean.size());
   const double added = add_ == nullptr ? 0 : flushed(row_of(*add_, i)[j]);
   for (const double first : products(row_of(*dz_, i)[j], row_.rsigma, factors_[j])) {
-    for (const double second : along) {
-      found_.push_back(flushed(first - mean - second + added));
+    for (const double mean : means) {
+      for (const double second : along) {
+        found_.push_back(flushed(first - mean - second + added));
+      }
     }
   }
 }

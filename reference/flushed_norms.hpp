@@ -19,11 +19,13 @@ namespace numcheck::reference {
 ///
 ///   y       (x - mu) rsigma gamma' + beta, its factors in any order
 ///   dgamma  sum_i dz (x - mu) rsigma, the factors of all terms in one order
-///   dx      dz gamma' rsigma - mean(dz gamma') rsigma - c, the factors of the first term in any order, and c one of
-///             mean(dz gamma' xh) xh rsigma,  (mean(dz gamma' xh) rsigma) rsigma (x - mu),  rsigma^2 mean(dz gamma' xh) (x - mu),
-///             rsigma^3 mean(dz gamma' (x - mu)) (x - mu)
+///   dx      dz gamma' rsigma - m - c, the factors of the first term in any order,
+///             m  mean(dz gamma') rsigma, or mean(dz gamma' rsigma), its factors in two orders
+///             c  mean(dz gamma' xh) xh rsigma, (mean(dz gamma' xh) rsigma) rsigma (x - mu), rsigma^2 mean(dz gamma' xh) (x - mu),
+///                rsigma^3 mean(dz gamma' (x - mu)) (x - mu), or the same with the powers of rsigma, or half of them, in the mean
 ///
-/// Source: what cuDNN 9.14 and 9.19 leave on an H200: xh first in y and dgamma, and powers of rsigma in dx.
+/// Source: what cuDNN 9.14 and 9.19 leave on an H200: xh first in y and dgamma, and rsigma and half of its cube within the means of
+/// dx.
 class FlushedNorm final : public FlushedResults {
  public:
   FlushedNorm(std::span<const op::Operand> inputs, const op::NormParams& p);
@@ -49,7 +51,9 @@ class FlushedNorm final : public FlushedResults {
   struct Row {
     std::size_t index = static_cast<std::size_t>(-1);
     double mu = 0, rsigma = 0;
-    double mean = 0, along = 0, unscaled = 0;  ///< means of dz gamma', of that times xh, and of that times x - mu
+    double along = 0, unscaled = 0;  ///< means of dz gamma' xh, and of dz gamma' (x - mu)
+    std::array<double, 3> mean{};    ///< m
+    std::array<double, 4> scaled{};  ///< c / (x - mu) with powers of rsigma in the mean
   } row_;
 };
 

@@ -116,6 +116,9 @@ class Replays {
   }
 
   [[nodiscard]] op::Replay best() const {
+    if (elements_.empty()) {
+      return {.text = "no element is finite"};
+    }
     const std::vector<Count> screened = total(count(ways_, screening()));
     const std::vector<Way> ways = best_of(screened);
     const std::vector<std::vector<Count>> counts = count(ways, elements_);
@@ -139,15 +142,28 @@ class Replays {
   }
 
  private:
-  /// Some that are spread over D. An odd step meets all columns of most outputs.
+  /// Some that are spread over D. An odd step meets all columns of most outputs. Only finite ones say anything: where few are, those
+  /// that the steps have missed as well.
   void choose_elements() {
     const std::int64_t outputs = g_.outputs();
     const std::int64_t most =
         std::clamp(kMostProducts / std::max<std::int64_t>(1, g_.shape.k), kFewestElements, kMostElements);
     const std::int64_t step = outputs <= most ? 1 : (outputs / most) | 1;
+    const auto add = [&](std::int64_t index) {
+      if (std::isfinite(stored(index))) {
+        elements_.push_back(index);
+      }
+    };
     for (std::int64_t index = 0; index < outputs; index += step) {
-      elements_.push_back(index);
+      add(index);
     }
+    const auto is_enough = [&] { return static_cast<std::int64_t>(elements_.size()) >= kFewestElements; };
+    for (std::int64_t index = 0; index < outputs && !is_enough(); ++index) {
+      if (index % step != 0) {
+        add(index);
+      }
+    }
+    std::ranges::sort(elements_);
   }
 
   /// So many of the elements, if there are more, from all over them.

@@ -2,6 +2,7 @@
 #include "reference/flushed_subnormals.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -211,6 +212,38 @@ TEST(FlushedSubnormals, lose_what_is_along_a_row_or_not) {
   EXPECT_NEAR(testing::evaluate(problem, inputs).outputs[0].value[1], -1, 1e-9);
   EXPECT_EQ(cause_of_dx(3 * 0x1p-70), "subnormal numbers are taken for zero");
   EXPECT_EQ(cause_of_dx(-0.5), "") << "half of it";
+}
+
+// Half of rsigma^3 dz (x - mu), which cuDNN forms, is 1.5 x 2^-127, and what is along x the whole of dz but for epsilon's part.
+TEST(FlushedSubnormals, lose_half_of_the_cube_of_rsigma_within_a_mean) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormBwdParams>(1, 1, 1e-3));
+  const auto cause_of_dx = [&](double dz, double dx) {
+    const testing::Inputs inputs = {{"x", {0x1p35}}, {"rsigma", {0x1.fffffep-36}}, {"dz", {dz}}, {"gamma", {1}}};
+    const std::vector<double> stored = {dx};
+    return cause_of(problem, inputs, {.port = "dx", .value = stored});
+  };
+  EXPECT_EQ(cause_of_dx(0x1.8p-56, 0x1.8p-91), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_dx(0x1.8p-56, 0x1.8p-92), "");
+  EXPECT_EQ(cause_of_dx(0x1p-53, 0x1p-88), "") << "2^-124 is a normal number";
+}
+
+// With a huge x, dz rsigma is small enough that sums of it are subnormal, in an order that is not known.
+TEST(FlushedSubnormals, lose_less_than_a_normal_number_of_sums) {
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::LayernormBwdParams>(1, 4, 1e-3));
+  const testing::Inputs inputs = {{"x", {0x1p127, 1, -1, 0}},
+                                  {"mu", {0x1p125}},
+                                  {"rsigma", {0x1p-125}},
+                                  {"dz", {0, 0.25, 0.125, 4}},
+                                  {"gamma", {1, 1, 1, 1}}};
+  const op::Values values = testing::evaluate(problem, inputs);
+  const std::span<const double> right = values.outputs[0].value.span();
+  const auto cause_of_shift = [&](double shift) {
+    std::vector<double> stored(right.begin(), right.end());
+    std::ranges::for_each(stored, [shift](double& dx) { dx = std::fabs(dx) < 0x1p-126 ? 0 : dx + shift; });
+    return cause_of(problem, inputs, {.port = "dx", .value = stored});
+  };
+  EXPECT_EQ(cause_of_shift(0x1p-129), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_shift(0x1p-122), "");
 }
 
 // Equal numbers are rounded alike: they say nothing of what else is wrong.

@@ -372,5 +372,22 @@ TEST(GemmReplay, is_shown_by_nothing_that_contradicts) {
   EXPECT_FALSE(replay(p, nan, {.slices = 2}).shown);
 }
 
+// Of 96 x 96 elements every third is looked at, but for these.
+TEST(GemmReplay, looks_at_the_only_finite_elements) {
+  op::GemmParams params = shape(32);
+  params.m = 96;
+  params.n = 96;
+  params.epilogue = "gelu";
+  const GemmProblem p = noisy(params);
+  const auto few = [&](double factor) {
+    return outputs(p, [&, factor](std::size_t i) {
+      const double y = apply_epilogue(Epilogue::gelu, sum(p, i, 0, 32));
+      return i == 100 || i == 2002 ? rn(factor * y) : std::nan("");
+    });
+  };
+  EXPECT_TRUE(replay(p, few(1), {.tanh_error = 0x1p-17}).shown);
+  EXPECT_FALSE(replay(p, few(1.01), {.tanh_error = 0x1p-17}).shown);
+}
+
 }  // namespace
 }  // namespace numcheck::reference::testing
