@@ -16,7 +16,7 @@ namespace numcheck::reference {
 
 std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
   const op::Delivered& d = request.outputs[0];
-  const std::vector<BrokenElement> broken = broken_elements(request);
+  const std::vector<BrokenElement> broken = broken_elements(request, Epilogue::gelu);
   if (broken.empty() || parse_epilogue(op::from_params<op::GemmParams>(*request.params)) != Epilogue::gelu) {
     return {};
   }

@@ -65,7 +65,7 @@ std::vector<op::Finding> scale_overflow(const op::FindingRequest& request) {
   if (!op::has_line_scales(p) || op::has_scales_in_products(p) || p.alpha == 0) {
     return {};
   }
-  const std::vector<BrokenElement> broken = broken_elements(request);
+  const std::vector<BrokenElement> broken = broken_elements(request, parse_epilogue(p));
   if (broken.empty()) {
     return {};
   }

@@ -31,7 +31,7 @@ std::vector<op::Settled> settle(const op::FindingRequest& request) {
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
-  FlushedNorm flushed(request.inputs, op::from_params<op::LayernormBwdParams>(*request.params));
+  FlushedNorm flushed(request, op::from_params<op::LayernormBwdParams>(*request.params));
   explain_flushes(request, &values, &losses, &flushed, findings);
   explain_cubes(request, findings);
   return findings;

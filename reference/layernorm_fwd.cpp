@@ -158,7 +158,7 @@ std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_layernorm(request);
-  FlushedNorm flushed(request.inputs, op::from_params<op::LayernormFwdParams>(*request.params));
+  FlushedNorm flushed(request, op::from_params<op::LayernormFwdParams>(*request.params));
   explain_flushes(request, &all_values<Tracked>, &losses, &flushed, findings);
   return findings;
 }

@@ -191,11 +191,10 @@ struct GradientParts {
   double along, mean, rsigma;
   double coefficient;  ///< of x - mu in rsigma along
   double unscaled;     ///< the largest intermediate result of along / rsigma^2
-  double mean_terms;   ///< of the sum of dz gamma' rsigma: their magnitudes
 };
 
 /// dx, where a kernel may multiply by rsigma first, and form rsigma^3, and its product with mean(dz gamma (x - mu)), for `along`:
-/// 0, times what may be infinite then. Partial sums of dz gamma' rsigma can be subnormal; what that costs is less than 2^-126.
+/// 0, times what may be infinite then.
 template <class Scalar>
 Scalar in_parts(const Scalar& dx, const GradientParts& /*parts*/) {
   return dx;
@@ -208,12 +207,9 @@ inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, const Gradi
   Reach reach;
   reach.pass(parts.unscaled);
   const bool loses_along = flushes || parts.coefficient < kMayFlush || along_part < kMayFlush;
-  const double of_sums = std::min(tolerance::kFlush, parts.mean_terms);
-  const bool matters = of_sums > tolerance::kUnit32 / 4 * std::fabs(dx.y);
-  return tolerance::detail::stored(
-      dx.y,
-      dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0) + (matters ? of_sums : 0),
-      dx.may_be_nan || (flushes && reach.may_overflow()));
+  return tolerance::detail::stored(dx.y,
+                                   dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0),
+                                   dx.may_be_nan || (flushes && reach.may_overflow()));
 }
 
 /// dx of row i: put(j, value, whether something in it may overflow, sum of the magnitudes of its
@@ -259,13 +255,13 @@ template <class Scalar, class Put>
     const double factor = tolerance::value_of(factors[j]);
     const double sum_of_products = absolute_xh / rsigma;
     const double coefficient = std::fabs(tolerance::value_of(mean_xh)) * rsigma * rsigma;
-    Scalar dx = in_parts(in_any_order(Scalar(rsigma) * (factors[j] * Scalar(dz[j]) - along), rsigma, factor, dz[j]),
-                         {.along = projection,
-                          .mean = g.saved.mu == nullptr ? 0 : tolerance::value_of(mean),
-                          .rsigma = rsigma,
-                          .coefficient = coefficient,
-                          .unscaled = std::max(1.0, largest_distance(g.saved, i, x[j])) * std::max(n, sum_of_products),
-                          .mean_terms = absolute * rsigma});
+    Scalar dx =
+        in_parts(in_any_order(Scalar(rsigma) * (factors[j] * Scalar(dz[j]) - along), rsigma, factor, dz[j]),
+                 {.along = projection,
+                  .mean = g.saved.mu == nullptr ? 0 : tolerance::value_of(mean),
+                  .rsigma = rsigma,
+                  .coefficient = coefficient,
+                  .unscaled = std::max(1.0, largest_distance(g.saved, i, x[j])) * std::max(n, sum_of_products)});
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);
     }

@@ -131,7 +131,8 @@ std::unique_ptr<op::RowFindings> row_findings(const op::Params& params, const op
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_rmsnorm(request);
-  FlushedNorm flushed(request.inputs, op::from_params<op::RmsnormFwdParams>(*request.params));
+  const auto p = op::from_params<op::RmsnormFwdParams>(*request.params);
+  FlushedNorm flushed(request, p, p.gamma_order == "hf");
   explain_flushes(request, &all_values<Tracked>, &losses, &flushed, findings);
   return findings;
 }

@@ -212,9 +212,9 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
         return;
       }
       // It fails whatever the bits say: they need not show the roundings of the numbers that are left.
+      const bool zeros = !numbers_hold(criteria);  // which relu may have made of what overflowed
       if (shortcut.evidence.has_value() && shortcut.evidence->slices > 1 &&
-          slices_overflow(context, compared, facts, model, shortcut.evidence->slices)) {
-        const bool zeros = !numbers_hold(criteria);  // relu has made them of what overflowed
+          slices_overflow(context, compared, facts, model, shortcut.evidence->slices, zeros)) {
         explain(shortcut, model, *entry, std::move(criteria), output);
         add_slices_overflow(output.port, shortcut.evidence->slices, zeros, output.findings);
         return;

@@ -1,7 +1,9 @@
 #include "verdict/slices_overflow.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,22 +29,30 @@ class Products {
         b_(op::operand_named(operands, "b").data),
         scale_(op::scale_of_sums(params, operands)) {}
 
+  [[nodiscard]] std::int64_t k() const noexcept { return p_.k; }
   /// By which sums of products are multiplied, but for its sign.
   [[nodiscard]] double scale() const noexcept { return std::fabs(scale_); }
 
-  /// The largest magnitude of a sum of neighbouring products: of some range of k.
-  [[nodiscard]] double largest_range(std::int64_t element) const {
+  struct Ranges {
+    double up = 0,
+           down = 0;  ///< the largest sum of neighbouring products, and the largest with a minus sign, times that sign
+  };
+  /// Of some range of k each; the sign of the scale included.
+  [[nodiscard]] Ranges largest_ranges(std::int64_t element) const {
     const std::int64_t batch = element / (p_.m * p_.n), row = element / p_.n % p_.m, column = element % p_.n;
     const double* a = a_ + batch * p_.m * p_.k + (p_.trans_a ? row : row * p_.k);
     const double* b = b_ + batch * p_.k * p_.n + (p_.trans_b ? column * p_.k : column);
     const std::int64_t a_step = p_.trans_a ? p_.m : 1, b_step = p_.trans_b ? 1 : p_.n;
     double sum = 0, least = 0, most = 0;
+    Ranges ranges;
     for (std::int64_t t = 0; t < p_.k; ++t) {
-      sum += a[t * a_step] * b[t * b_step];
+      sum += std::copysign(1.0, scale_) * a[t * a_step] * b[t * b_step];
+      ranges.up = std::max(ranges.up, sum - least);
+      ranges.down = std::max(ranges.down, most - sum);
       least = std::min(least, sum);
       most = std::max(most, sum);
     }
-    return most - least;
+    return ranges;
   }
 
  private:
@@ -51,30 +61,54 @@ class Products {
   double scale_;
 };
 
+enum class Needed : std::uint8_t { nothing, up, down, both };
+
+/// In which directions slices have overflowed that leave that: relu makes zero of NaN and of -infinity, gelu NaN of the latter.
+Needed needed_for(double got, double expected, double largest, std::string_view epilogue) {
+  if (got == 0 && expected > 0 && epilogue == "relu") {
+    return Needed::down;
+  }
+  if (std::isnan(expected)) {
+    return Needed::nothing;
+  }
+  if (std::isnan(got)) {
+    return epilogue == "gelu" ? Needed::down : Needed::both;
+  }
+  if (std::isinf(got) && !(std::fabs(expected) > largest && std::signbit(got) == std::signbit(expected))) {
+    return got > 0 ? Needed::up : Needed::down;
+  }
+  return Needed::nothing;
+}
+
 /// Whether every element that is NaN or infinite, or that relu may have made zero of that, has a range of k whose sum is beyond
-/// the format: a slice is one. Looks at some of them. The scale may be multiplied by before or after.
+/// the format in that direction: a slice is one. Looks at some of them. The scale may be multiplied by before or after.
 bool may_all_overflow(const EvaluationContext& context, const ComparedPort& compared, const Products& products,
-                      int slices) {
-  constexpr std::size_t kMost = 1024;
-  constexpr double kMargin = 0.99;  // of roundings
+                      std::string_view epilogue, int slices) {
+  constexpr std::int64_t kFewest = 1024, kMostProducts = std::int64_t{1} << 27;  // zeros, and others
+  constexpr double kMargin = 0.99;                                               // of roundings
   const core::DtypeInfo& format = core::dtype_info(compared.port().dtype);
   const op::Sample& sample = context.group->sample;
   const std::span<const double> expected = expected_values(context, compared.port()).value.span();
   const std::size_t stride = 1 + expected.size() / (std::size_t{1} << 20);
-  std::size_t seen = 0;
-  for (std::size_t at = 0; at < expected.size() && seen < kMost; at += stride) {
+  const std::int64_t most = std::max(kFewest, kMostProducts / std::max<std::int64_t>(1, products.k()));
+  std::array<std::int64_t, 2> seen = {};
+  for (std::size_t at = 0; at < expected.size(); at += stride) {
     const std::int64_t element = sample.all() ? static_cast<std::int64_t>(at) : sample.indices[at];
     const double got = core::decode(compared.bits_at(static_cast<std::size_t>(element)), compared.port().dtype);
-    const bool zero = got == 0 && expected[at] > 0;
-    if ((std::isfinite(got) && !zero) || (std::isinf(got) && std::fabs(expected[at]) > format.max_finite)) {
+    const Needed needed = needed_for(got, expected[at], format.max_finite, epilogue);
+    if (needed == Needed::nothing || ++seen[got == 0 ? 0 : 1] > most) {
       continue;
     }
-    const double range = products.largest_range(element);
-    if (zero && expected[at] <= 2 * slices * format.unit_roundoff * range * products.scale()) {
+    const Products::Ranges ranges = products.largest_ranges(element);
+    if (got == 0 && expected[at] <= 2 * slices * format.unit_roundoff * (ranges.up + ranges.down) * products.scale()) {
       continue;  // what slices round may leave that
     }
-    ++seen;
-    if (!(range * std::max(1.0, products.scale()) >= kMargin * format.max_finite)) {
+    const auto overflows = [&](double range) {
+      return range * std::max(1.0, products.scale()) >= kMargin * format.max_finite;
+    };
+    const bool possible =
+        (needed == Needed::down || overflows(ranges.up)) && (needed == Needed::up || overflows(ranges.down));
+    if (!possible) {
       return false;
     }
   }
@@ -84,19 +118,23 @@ bool may_all_overflow(const EvaluationContext& context, const ComparedPort& comp
 }  // namespace
 
 bool slices_overflow(const EvaluationContext& context, const ComparedPort& compared, const tolerance::RunFacts& facts,
-                     const model::ErrorModel& model, int slices) {
+                     const model::ErrorModel& model, int slices, bool zeros) {
   if (compared.port().dtype != core::Dtype::fp16) {
     return false;
   }
   const op::Op& op = *context.prepared->c->op;
   const std::string_view port = compared.port().name;
   const std::vector<op::Operand> operands = op::operands_behind(op, context.prepared->rounding->operands, port);
-  const Products products(op::product_behind(op, context.group->params, port).value().params, operands);
+  const op::GemmParams params = op::product_behind(op, context.group->params, port).value().params;
+  if (zeros && params.epilogue != "relu") {
+    return false;
+  }
+  const Products products(params, operands);
   const model::ErrorModel overflowing = tolerance::with_overflowing_slices(model, products.scale());
   const auto entry = compare_output(context, compared, overflowing);
   const auto criteria = tolerance::judge(entry->statistics, overflowing, facts, context.prepared->c->tolerance);
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok) &&
-         may_all_overflow(context, compared, products, slices);
+         may_all_overflow(context, compared, products, params.epilogue, slices);
 }
 
 void add_slices_overflow(std::string_view port, int slices, bool zeros, std::vector<op::Finding>& findings) {

@@ -297,6 +297,29 @@ TEST(Slices, that_cannot_overflow_explain_no_zeros_beneath_relu) {
   }
 }
 
+// Sums of positive numbers overflow to infinity, of which relu makes no zero.
+TEST(Slices, that_overflow_upwards_explain_no_zeros_beneath_relu) {
+  for (const double alpha : {0.1, 1.0}) {
+    plan::Case c = fp16_case(1, scaled(with(product(1508), "relu", false), alpha));
+    c.inputs.common = data::make_distribution("uniform");
+    c.inputs.common.params.at(0) = 5.0;
+    c.inputs.common.params.at(1) = 15.0;
+    plan::identify(c);
+    for (const char* fault : {"element_zero", "all_zero"}) {
+      for (const verdict::RunResult& result : run(c, fault)) {
+        EXPECT_EQ(result.status, verdict::Status::fail) << fault << ' ' << alpha << ' ' << result.run.label;
+        const std::vector<op::Finding>& findings = result.outputs.front().findings;
+        EXPECT_TRUE(std::ranges::none_of(findings,
+                                         [](const op::Finding& finding) {
+                                           return finding.name == "slices_overflow" &&
+                                                  finding.about == op::Finding::About::numbers;
+                                         }))
+            << fault << ' ' << alpha << ' ' << result.run.label;
+      }
+    }
+  }
+}
+
 TEST(Slices, that_cannot_overflow_explain_no_nan) {
   for (const double sigma : {3.0, 20.0}) {  // all magnitudes add up to more than 65504 of the latter
     for (const char* fault : {"nan_written", "inf_written", "all_nan"}) {

@@ -227,23 +227,42 @@ TEST(FlushedSubnormals, lose_half_of_the_cube_of_rsigma_within_a_mean) {
   EXPECT_EQ(cause_of_dx(0x1p-53, 0x1p-88), "") << "2^-124 is a normal number";
 }
 
-// With a huge x, dz rsigma is small enough that sums of it are subnormal, in an order that is not known.
-TEST(FlushedSubnormals, lose_less_than_a_normal_number_of_sums) {
+// dz rsigma is small enough that partial sums of it may be subnormal, in an order that is not known: the mean is off, and with it
+// the whole row.
+TEST(FlushedSubnormals, lose_one_number_of_a_mean_for_the_whole_row) {
   const testing::Problem problem = testing::problem_of(testing::rows_of<op::LayernormBwdParams>(1, 4, 1e-3));
-  const testing::Inputs inputs = {{"x", {0x1p127, 1, -1, 0}},
-                                  {"mu", {0x1p125}},
-                                  {"rsigma", {0x1p-125}},
-                                  {"dz", {0, 0.25, 0.125, 4}},
+  const testing::Inputs inputs = {{"x", {0x1p115, -0x1p115, 0x1p115, -0x1p115}},
+                                  {"mu", {0}},
+                                  {"rsigma", {0x1p-113}},
+                                  {"dz", {1, 1, 3, 3}},
                                   {"gamma", {1, 1, 1, 1}}};
-  const op::Values values = testing::evaluate(problem, inputs);
-  const std::span<const double> right = values.outputs[0].value.span();
-  const auto cause_of_shift = [&](double shift) {
-    std::vector<double> stored(right.begin(), right.end());
-    std::ranges::for_each(stored, [shift](double& dx) { dx = std::fabs(dx) < 0x1p-126 ? 0 : dx + shift; });
+  const auto cause_of_dx = [&](const std::vector<double>& in_rsigma) {
+    std::vector<double> stored = in_rsigma;
+    std::ranges::for_each(stored, [](double& dx) { dx *= 0x1p-113; });
     return cause_of(problem, inputs, {.port = "dx", .value = stored});
   };
-  EXPECT_EQ(cause_of_shift(0x1p-129), "subnormal numbers are taken for zero");
-  EXPECT_EQ(cause_of_shift(0x1p-122), "");
+  const double off = 0x1p-15;
+  EXPECT_EQ(cause_of_dx({-1 + off, -1 + off, 1 + off, 1 + off}), "subnormal numbers are taken for zero");
+  EXPECT_EQ(cause_of_dx({-1 - off, -1 - off, 1 + off, 1 + off}), "") << "another factor";
+  EXPECT_EQ(cause_of_dx({-1 + off, -1 - off, 1 - off, 1 + off}), "");
+  EXPECT_EQ(cause_of_dx({-1 + 0.25, -1 + 0.25, 1 + 0.25, 1 + 0.25}), "") << "more than subnormal sums are";
+}
+
+// Another rounding or an overflow in another order has nothing to do with flushes.
+TEST(FlushedSubnormals, explain_no_other_order_of_multiplications) {
+  op::RmsnormFwdParams rounded = testing::rows_of<op::RmsnormFwdParams>(1, 3, 1e-3);
+  rounded.gamma_order = "hf";
+  const testing::Inputs ordinary = {{"x", {1, 1.7, -0.3}}, {"gamma", {1.1, 0.9, 1.3}}};
+  const testing::Problem te = testing::problem_of(testing::rows_of<op::RmsnormFwdParams>(1, 3, 1e-3), "bf16");
+  const op::Values values = testing::evaluate(te, ordinary);
+  EXPECT_EQ(cause_of(testing::problem_of(rounded, "bf16"), ordinary,
+                     {"y", values.outputs[0].value.span(), core::Dtype::bf16}),
+            "");
+
+  const testing::Problem problem = testing::problem_of(testing::rows_of<op::RmsnormFwdParams>(1, 2, 1e-3));
+  const testing::Inputs large = {{"x", {0x1p60, 0x1p60}}, {"gamma", {0x1p80, 0x1p80}}};
+  EXPECT_EQ(cause_of(problem, large, {.port = "y", .value = std::vector<double>{kInfinity, kInfinity}}), "");
+  EXPECT_EQ(cause_of(problem, large, {.port = "y", .value = std::vector<double>{kNan, 0x1p80}}), "");
 }
 
 // Equal numbers are rounded alike: they say nothing of what else is wrong.
