@@ -159,17 +159,18 @@ void FlushedNorm::find_y(std::size_t i, std::size_t j) {
   }
 }
 
-void FlushedNorm::find_dgamma(std::size_t j) {
-  std::array<FlushedSum, kOrders> sums;
+/// Of all columns when the first one is asked for.
+void FlushedNorm::sum_dgamma() {
+  dgamma_.resize(factors_.size());
   for (std::size_t i = 0; i < static_cast<std::size_t>(x_->rows); ++i) {
     row_ = {.mu = saved_.mu == nullptr ? FlushedNumber() : FlushedNumber(saved_.mu->data[i])};
-    const std::array terms = products(centred(i, j), saved_.rsigma->data[i], row_of(*dz_, i)[j]);
-    for (std::size_t k = 0; k < kOrders; ++k) {
-      sums[k].add(terms[k]);
+    const FlushedNumber rsigma = saved_.rsigma->data[i];
+    for (std::size_t j = 0; j < factors_.size(); ++j) {
+      const std::array terms = products(centred(i, j), rsigma, row_of(*dz_, i)[j]);
+      for (std::size_t k = 0; k < kOrders; ++k) {
+        dgamma_[j][k].add(terms[k]);
+      }
     }
-  }
-  for (const FlushedSum& sum : sums) {
-    add(sum.over(1));
   }
 }
 
@@ -195,7 +196,12 @@ std::span<const double> FlushedNorm::of(std::string_view port, std::size_t at) {
   const std::size_t hidden = factors_.size();
   found_.clear();
   if (port == "dgamma") {
-    find_dgamma(at);
+    if (dgamma_.empty()) {
+      sum_dgamma();
+    }
+    for (const FlushedSum& sum : dgamma_[at]) {
+      add(sum.over(1));
+    }
   } else if (port == "dx" || (port == "y" && !products_are_rounded_)) {
     keep_row(at / hidden);
     port == "y" ? find_y(at / hidden, at % hidden) : find_dx(at / hidden, at % hidden);

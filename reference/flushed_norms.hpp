@@ -47,7 +47,7 @@ class FlushedNorm final : public FlushedResults {
   void keep_gradient_row(std::size_t i);
   void fit_means(std::size_t i);
   void find_y(std::size_t i, std::size_t j);
-  void find_dgamma(std::size_t j);
+  void sum_dgamma();
   void find_dx(std::size_t i, std::size_t j);
   void add(const FlushedNumber& result);
 
@@ -57,6 +57,7 @@ class FlushedNorm final : public FlushedResults {
   SavedStatistics saved_;               ///< of gradients
   std::span<const double> dx_;          ///< as delivered
   std::vector<FlushedNumber> factors_;  ///< gamma'
+  std::vector<std::array<FlushedSum, kOrders>> dgamma_;
   std::vector<double> found_;
 
   /// Of the row that was looked at last: elements are asked for in their order.
