@@ -166,6 +166,11 @@ class Replays {
     std::ranges::sort(elements_);
   }
 
+  /// Relu may have made a number of NaN or of an infinity, which says nothing of how k is cut.
+  [[nodiscard]] bool is_known(const RunningSums& sums, const ElementParts& parts) const {
+    return std::isfinite(sums.of({Range{0, g_.shape.k}}).value + parts.addend.value + parts.bias.value);
+  }
+
   /// So many of the elements, if there are more, from all over them.
   static std::vector<std::int64_t> spread(const std::vector<std::int64_t>& elements, std::size_t most) {
     const std::size_t number = std::min(most, elements.size());
@@ -191,7 +196,7 @@ class Replays {
         parts.slices = {sums.of({Range{0, g_.shape.k}})};
         const Prediction once = replay.strict(parts);
         const double got = stored(elements_[i]);
-        tells[i] = got < once.low || got > once.high ? 1 : 0;
+        tells[i] = is_known(sums, parts) && (got < once.low || got > once.high) ? 1 : 0;
       }
     });
     std::vector<std::int64_t> telling, distinct;
@@ -264,12 +269,14 @@ class Replays {
         sums.load(elements[i]);
         const ElementParts parts = addends_of(elements[i]);
         fingerprints[i] = fingerprint(sums, parts, elements[i]);
-        counts[i] = count_element(replay, sums, parts, stored(elements[i]), elements[i], ways);
+        counts[i] = is_known(sums, parts) ? count_element(replay, sums, parts, stored(elements[i]), elements[i], ways)
+                                          : std::vector<Count>(ways.size());
       }
     });
     std::set<Fingerprint> seen;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (!seen.insert(fingerprints[i]).second) {
+      const bool counts_once = std::ranges::any_of(counts[i], [](const Count& of_way) { return of_way.stored > 0; });
+      if (counts_once && !seen.insert(fingerprints[i]).second) {
         counts[i].assign(ways.size(), Count{.stored = 1});
       }
     }

@@ -10,8 +10,6 @@ constexpr int kTile = 32;     // rows and columns of a tile that is transposed i
 constexpr int kTileRows = 8;  // threads of a block along the tile's rows
 constexpr int kMaxBlocks = 1 << 16;
 constexpr int kInFlight = 4;  // accesses that a thread has in flight at once
-constexpr bool kNear = false;
-constexpr bool kStreaming = false;
 
 int blocks_for(std::int64_t work) {
   const std::int64_t blocks = (work + kThreads - 1) / kThreads;
@@ -30,20 +28,15 @@ __global__ void quantize_rows(const In* __restrict__ x, Out* __restrict__ q, std
   __shared__ float scratch[kReduceScratch];
   const float s = *scale;
   float largest = 0;
-  const std::int64_t all = std::int64_t{gridDim.x} * kThreads;
-  const std::int64_t first = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const std::int64_t groups = elements / N, step = kNear ? kThreads : all;
-  const std::int64_t start = kNear ? std::int64_t{blockIdx.x} * kThreads * kInFlight + threadIdx.x : first;
-  for (std::int64_t begin = start; begin < groups; begin += kInFlight * all) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t groups = elements / N;
+  for (std::int64_t begin = first; begin < groups; begin += kInFlight * step) {
     Vec<In, N> in[kInFlight];
 #pragma unroll
     for (int u = 0; u < kInFlight; ++u) {
       if (begin + u * step < groups) {
-        if constexpr (kStreaming && sizeof(In) * N == 16) {
-          *reinterpret_cast<uint4*>(&in[u]) = __ldcs(reinterpret_cast<const uint4*>(x + (begin + u * step) * N));
-        } else {
-          in[u] = Vec<In, N>::load(x + (begin + u * step) * N);
-        }
+        in[u] = Vec<In, N>::load(x + (begin + u * step) * N);
       }
     }
 #pragma unroll
@@ -56,17 +49,11 @@ __global__ void quantize_rows(const In* __restrict__ x, Out* __restrict__ q, std
           largest = fmaxf(largest, fabsf(value));
           out.at[k] = from_float<Out>(value * s);
         }
-        if constexpr (kStreaming && N == 4) {
-          __stcs(reinterpret_cast<unsigned*>(q + (begin + u * step) * N), *reinterpret_cast<const unsigned*>(&out));
-        } else if constexpr (kStreaming && N == 8) {
-          __stcs(reinterpret_cast<uint2*>(q + (begin + u * step) * N), *reinterpret_cast<const uint2*>(&out));
-        } else {
-          out.store(q + (begin + u * step) * N);
-        }
+        out.store(q + (begin + u * step) * N);
       }
     }
   }
-  for (std::int64_t i = elements / N * N + first; i < elements; i += all) {
+  for (std::int64_t i = elements / N * N + first; i < elements; i += step) {
     const float value = to_float(x[i]);
     largest = fmaxf(largest, fabsf(value));
     q[i] = from_float<Out>(value * s);
