@@ -146,8 +146,8 @@ bool is_of_flushed(double got, std::size_t at, const Views& views, const op::Del
   return bound < TrackedOutput::kMaxBound && (std::fabs(got - y) <= allowed || accounts(got, allowed, lost, y));
 }
 
-/// Whether that is one of FlushedResults, but for `allowed`.
-bool is_flushed(double got, std::size_t at, double allowed, const Views& views, const op::Delivered& output) {
+/// Whether some order of multiplications leaves that where all is flushed, but for `allowed`.
+bool is_of_some_order(double got, std::size_t at, double allowed, const Views& views, const op::Delivered& output) {
   if (views.flushed == nullptr) {
     return false;
   }
@@ -172,14 +172,15 @@ Counts count(const op::Delivered& output, const Views& views) {
       counts.pattern.wrong += 1;
       const bool may_be_nan = lost >= TrackedOutput::kMaxBound || flushed.deviation[at] > 0;
       counts.pattern.explained +=
-          may_be_nan || is_of_flushed(got, at, views, output) || is_flushed(got, at, bound, views, output) ? 1 : 0;
+          may_be_nan || is_of_flushed(got, at, views, output) || is_of_some_order(got, at, bound, views, output) ? 1
+                                                                                                                 : 0;
     } else if (std::isfinite(got)) {
       const double off = std::fabs(got - y);
       const bool wrong = off > bound + rounding(std::fabs(y), output);
       const double most = bound + rounding(std::max(std::fabs(got), std::fabs(y)), output);
       counts.numbers.wrong += wrong ? 1 : 0;
       const bool explained = wrong && (accounts(got, most, lost, y) || is_of_flushed(got, at, views, output) ||
-                                       is_flushed(got, at, bound, views, output));
+                                       is_of_some_order(got, at, bound, views, output));
       counts.numbers.explained += explained ? 1 : 0;
       if (lost == 0 && wrong) {
         counts.others_are_right = counts.others_are_right && explained;

@@ -24,7 +24,7 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr std::int64_t kMostElements = 4096, kFewestElements = 256;
+constexpr std::int64_t kMostElements = 4096, kFewestElements = 256, kMostLookedAt = std::int64_t{1} << 22;
 constexpr std::int64_t kMostProducts = std::int64_t{1} << 24;  // of all elements together
 constexpr std::size_t kScreened = 192, kKept = 4, kPerTask = 32;
 
@@ -158,7 +158,7 @@ class Replays {
       add(index);
     }
     const auto is_enough = [&] { return static_cast<std::int64_t>(elements_.size()) >= kFewestElements; };
-    for (std::int64_t index = 0; index < outputs && !is_enough(); ++index) {
+    for (std::int64_t index = 0; index < std::min(outputs, kMostLookedAt) && !is_enough(); ++index) {
       if (index % step != 0) {
         add(index);
       }

@@ -18,8 +18,8 @@ inline constexpr int kAheadThreads = 256;
 /// Per multiprocessor. In BF16 (32768 x 2048, both ways) an H200 takes 75 us with scales of lines and 73 with those of square blocks;
 /// with three 76 and 73, with two 84 and 73, with five, which lack registers, 92 and 75.
 inline constexpr int kAheadBlocks = 4;
-inline constexpr int kFewestAheadBlocks =
-    2;  ///< with less shared memory; with one, nothing is fetched while codes are stored
+/// On devices with less shared memory. With one, nothing would be fetched while codes are stored.
+inline constexpr int kFewestAheadBlocks = 2;
 inline constexpr int kAheadWarps = kAheadThreads / kWarp;
 inline constexpr int kAheadRows = kTileSide * kTileLanes / kAheadThreads;  // of a thread
 inline constexpr int kParts = kAheadRows / kTileRows;                      // of four rows each

@@ -180,13 +180,42 @@ std::string explain(const Shortcut& shortcut, const model::ErrorModel& model, co
   return failing;
 }
 
-/// A shortcut whose errors fit, of which too few elements could tell.
+/// A shortcut, and how the output is judged by it.
 struct Candidate {
   Shortcut shortcut;
   model::ErrorModel model;
   std::shared_ptr<const ComparisonCache::Entry> entry;
   std::vector<tolerance::Criterion> criteria;
 };
+
+/// Of an output that fails even with the shortcut: whether that accounts for its numbers, or its slices for all of it, so that only
+/// NaN, infinities, and zeros that relu has made of them, are left to explain. Then it is judged by the shortcut.
+bool explains_numbers(const EvaluationContext& context, const worker::RunReport& run, const ComparedPort& compared,
+                      const tolerance::RunFacts& facts, const model::ErrorModel& strict, Candidate& tried,
+                      OutputResult& output) {
+  auto& [shortcut, model, entry, criteria] = tried;
+  const bool holds = numbers_hold(criteria), held_before = numbers_hold(output.criteria);
+  // It fails whatever the bits say: they need not show the slices of the numbers that are left.
+  if (shortcut.evidence.has_value() && shortcut.evidence->slices > 1 &&
+      slices_overflow(context, compared, facts, model, shortcut.evidence->slices, !holds)) {
+    explain(shortcut, model, *entry, std::move(criteria), output);
+    add_slices_overflow(output.port, shortcut.evidence->slices, !holds, output.findings);
+    return true;
+  }
+  if (!holds || held_before) {
+    return false;
+  }
+  if (shortcut.evidence.has_value()) {
+    op::Replay replay = replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
+    if (!replay.shown) {
+      return false;
+    }
+    output.findings.push_back(replay_finding(output.port, shortcut, replay));
+    output.replay = std::move(replay);
+  }
+  explain(shortcut, model, *entry, std::move(criteria), output);
+  return true;
+}
 
 }  // namespace
 
@@ -198,35 +227,17 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
   }
   std::optional<op::Finding> nearest, closest;  // by errors, and by bits
   std::optional<Candidate> candidate;
-  for (const Shortcut& shortcut : shortcuts_of(run.rounding, context, compared.port(), facts.expected)) {
-    const model::ErrorModel model = shortcut.model(strict);
-    const auto entry = compare_output(context, compared, model);
-    std::vector<tolerance::Criterion> criteria =
-        tolerance::judge(entry->statistics, model, facts, context.prepared->c->tolerance);
+  for (const Shortcut& each : shortcuts_of(run.rounding, context, compared.port(), facts.expected)) {
+    Candidate tried{each, each.model(strict), nullptr, {}};
+    auto& [shortcut, model, entry, criteria] = tried;
+    entry = compare_output(context, compared, model);
+    criteria = tolerance::judge(entry->statistics, model, facts, context.prepared->c->tolerance);
     if (output.sampled) {
       judge_whole_output(context, run, compared, model, entry->statistics, criteria);
     }
     if (!std::ranges::all_of(criteria, &tolerance::Criterion::ok)) {
-      if (!shortcut.evidence.has_value() && numbers_hold(criteria) && !numbers_hold(output.criteria)) {
-        explain(shortcut, model, *entry, std::move(criteria), output);  // the numbers need no other cause
+      if (explains_numbers(context, run, compared, facts, strict, tried, output)) {
         return;
-      }
-      // It fails whatever the bits say: they need not show the roundings of the numbers that are left.
-      const bool zeros = !numbers_hold(criteria);  // which relu may have made of what overflowed
-      if (shortcut.evidence.has_value() && shortcut.evidence->slices > 1 &&
-          slices_overflow(context, compared, facts, model, shortcut.evidence->slices, zeros)) {
-        explain(shortcut, model, *entry, std::move(criteria), output);
-        add_slices_overflow(output.port, shortcut.evidence->slices, zeros, output.findings);
-        return;
-      }
-      if (shortcut.evidence.has_value() && numbers_hold(criteria) && !numbers_hold(output.criteria)) {
-        op::Replay replay = replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
-        if (replay.shown) {
-          explain(shortcut, model, *entry, std::move(criteria), output);
-          output.findings.push_back(replay_finding(output.port, shortcut, replay));
-          output.replay = std::move(replay);
-          return;
-        }
       }
       op::Finding finding = unexplained(output.port, shortcut, criteria);
       if (!nearest.has_value() || finding.measured < nearest->measured) {
@@ -238,7 +249,7 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
       const op::Replay replay = replayed(context, JudgedOperands(context, run), compared, strict, *shortcut.evidence);
       op::Finding finding = replay_finding(output.port, shortcut, replay);
       if (!replay.shown && replay.too_few && !candidate.has_value()) {
-        candidate = Candidate{shortcut, model, entry, criteria};
+        candidate = tried;
       }
       if (!replay.shown) {
         if (!closest.has_value() || finding.measured > closest->measured) {
